@@ -225,12 +225,20 @@ impl Decoder<'_> {
         Verb::Create { volume, sectors, read_only }
     }
 
+    /// Of the store, or of a volume; or room of a volume.
     fn compress(&mut self) -> Verb {
-        Verb::Compress(match self.input.byte() % 3 {
+        let number = self.input.byte();
+        let compression = match number % 3 {
             0 => Compression { codec: Codec::Raw, level: 0 },
             1 => Compression { codec: Codec::Zstd, level: 1 },
             _ => Compression { codec: Codec::Lz4, level: 0 },
-        })
+        };
+        match number {
+            0..128 => Verb::Compress(compression),
+            128..224 => Verb::Codec { volume: self.volume(), compression: Some(compression) },
+            224..240 => Verb::Codec { volume: self.volume(), compression: None },
+            _ => Verb::Promise { volume: self.volume(), chunks: u64::from(self.input.byte()) },
+        }
     }
 
     fn rare(&mut self) -> Verb {

@@ -7,7 +7,7 @@
 use engine::control::{
     CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListOpens, ListVolumes,
     NewVolume, RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota,
-    SnapshotRequest, TakeCopied,
+    SetReservation, SetVolumeCompression, SnapshotRequest, TakeCopied,
 };
 use engine::{
     Ask, CollectRequest, DifferenceRequest, OpenInfo, ScrubRequest, VolumeInfo, WeightRequest,
@@ -148,6 +148,9 @@ spoken! {
     "rename_volume": RenameVolume -> <RenameVolume as Ask>::Answer, false, of_engine;
     "set_quota": SetQuota -> <SetQuota as Ask>::Answer, false, of_engine;
     "set_dedup": SetDedup -> <SetDedup as Ask>::Answer, false, of_engine;
+    "set_volume_compression": SetVolumeCompression -> <SetVolumeCompression as Ask>::Answer, false,
+        of_engine;
+    "set_reservation": SetReservation -> <SetReservation as Ask>::Answer, false, of_engine;
     "delete_volume": DeleteRequest -> <DeleteRequest as Ask>::Answer, false, of_engine;
     "take_snapshots": SnapshotRequest -> <SnapshotRequest as Ask>::Answer, false, of_engine;
     "take_copied": TakeCopied -> <TakeCopied as Ask>::Answer, false, of_engine;

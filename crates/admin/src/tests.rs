@@ -58,6 +58,8 @@ fn volume(name: &str, id: u32) -> VolumeInfo {
         read_only: false,
         quota_bytes: None,
         dedup: Dedup::On,
+        compression: None,
+        reservation_bytes: None,
         looks_up: true,
         unsought_chunks: 0,
         domain: None,

@@ -18,7 +18,7 @@ use disk::{Doorbell, MemoryDisk, SUPERBLOCK_BYTES};
 use engine::control::{
     CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListOpens, ListVolumes,
     NewVolume, RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota,
-    SnapshotRequest, TakeCopied,
+    SetReservation, SetVolumeCompression, SnapshotRequest, TakeCopied,
 };
 use engine::{
     Address, Codec, CollectRequest, Compression, CreateOptions, Dedup, DifferenceRequest, Opener,
@@ -130,6 +130,13 @@ fn every_verb_is_answered_alike_over_the_socket_and_in_process() {
     both.ask(RenameVolume { name: "w".to_owned(), new_name: "x".to_owned() });
     both.ask(SetQuota { name: name(), quota_bytes: Some(1 << 20) });
     both.ask(SetDedup { name: name(), dedup: Dedup::Auto });
+    let compression = Some(Compression { codec: Codec::Zstd, level: -5 });
+    let set = both.ask(SetVolumeCompression { name: name(), compression });
+    assert_eq!(set["compression"], "zstd:-5");
+    let set = both.ask(SetReservation { name: name(), reservation_bytes: Some(8192) });
+    assert_eq!(set["reservation_bytes"], 8192);
+    let more = both.ask(SetReservation { name: name(), reservation_bytes: Some(2 << 20) });
+    assert!(more["refused"].as_str().unwrap().contains("BadReservation"));
     let volumes = vec![name()];
     assert!(both.ask(SnapshotRequest { volumes, name: "a".to_owned(), taken_unix_s: 5 }).is_null());
     let none = SnapshotRequest { volumes: Vec::new(), name: "a".to_owned(), taken_unix_s: 5 };
@@ -144,7 +151,7 @@ fn every_verb_is_answered_alike_over_the_socket_and_in_process() {
     both.ask(Rollback { snapshot: snapshot(), volume: None, id: None });
     let compression = Compression { codec: Codec::Zstd, level: 3 };
     both.ask(SetCompression { compression });
-    assert_eq!(both.ask(GetCompression {}), json!({ "codec": 2, "level": 3 }));
+    assert_eq!(both.ask(GetCompression {}), json!("zstd:3"));
     let explained = both.ask(Explain { volume: name(), address: Address::OffsetBytes(4096) });
     assert_eq!(explained["lba"], 1);
     both.ask(DifferenceRequest { from: snapshot(), to: name(), lba: 0 });

@@ -36,7 +36,9 @@ pub(crate) use snapshot::{
     SnapshotRollbackArgs,
 };
 pub(crate) use store::{GrowArgs, InitArgs, Making, SetArgs, StoreShape};
-pub(crate) use values::{CHUNK_SIZES, Codecs, ImportFormat, Quota, Rate, SnapshotName};
+pub(crate) use values::{
+    CHUNK_SIZES, Codecs, ImportFormat, Quota, Rate, SnapshotName, VolumeCodec,
+};
 pub(crate) use volume::{
     VolumeCommand, VolumeCreateArgs, VolumeDeleteArgs, VolumeListArgs, VolumeName,
     VolumeRenameArgs, VolumeResizeArgs, VolumeSetArgs, VolumeShowArgs,
@@ -260,6 +262,9 @@ mod tests {
             "tamis volume create s v",
             "tamis volume set s v",
             "tamis volume set s v --quota 0",
+            "tamis volume set s v --compression gzip",
+            "tamis volume create s v --size 1M --compression all",
+            "tamis import s v i --compression zstd:99",
             "tamis snapshot create s",
             "tamis snapshot create s v",
             "tamis snapshot create s @a",

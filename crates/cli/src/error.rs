@@ -100,8 +100,8 @@ pub(crate) enum CliError {
         human_bytes(*mapped_bytes)
     )]
     VolumeHoldsData { name: String, mapped_bytes: u64 },
-    #[error("volume {name} is in another domain, and stays there: leave out --domain")]
-    OtherDomain { name: String },
+    #[error("volume {name} {has}, and an import does not change that: leave out {option}")]
+    OtherSetting { name: String, has: String, option: &'static str },
     #[error(
         "the image has {} and volume {name} only {}: enlarge it first with `tamis volume resize`",
         image_bytes.map_or_else(|| "more bytes".to_owned(), human_bytes), human_bytes(*volume_bytes)

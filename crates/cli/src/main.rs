@@ -14,7 +14,6 @@
 
 mod args;
 mod commands;
-mod compression;
 mod control;
 mod data;
 mod difference;

@@ -22,7 +22,8 @@ pub(crate) use asked::{Asked, Verb};
 pub use verbs::{
     CloneVolume, Close, CloseOpens, DeleteRequest, Explain, GetCompression, GetGeometry, GetStats,
     Grow, ListOpens, ListVolumes, NewVolume, Open, RenameVolume, ResizeVolume, Rollback,
-    SetCompression, SetDedup, SetQuota, SnapshotRequest, TakeCopied,
+    SetCompression, SetDedup, SetQuota, SetReservation, SetVolumeCompression, SnapshotRequest,
+    TakeCopied,
 };
 
 /// A request of the control language.

@@ -31,7 +31,6 @@ use crate::explain::explanation::{
 use crate::geometry::fingerprinters;
 use crate::pages::absence::lacking_page;
 use crate::pages::wanted::Wanted;
-use crate::stats::figures::codec_name;
 use crate::write::newest::Newest;
 use crate::zone_name;
 
@@ -155,7 +154,7 @@ impl Engine {
                 match self.explain_bucket(&fingerprint, wanted)? {
                     None => return Ok(None),
                     Some(Bucket { number, pages, named_pbn }) => Some(ExplainedFrame {
-                        codec: codec_name(codec).to_owned(),
+                        codec: codec.name().to_owned(),
                         stored_bytes,
                         ratio: f64::from(self.geometry.chunk_bytes) / f64::from(stored_bytes),
                         fingerprint: fingerprint.to_string(),

@@ -465,6 +465,16 @@ impl State {
                     entry.dedup = *dedup;
                 }
             }
+            Change::SetReservation { id, reservation_bytes } => {
+                if let Some(entry) = self.catalog.get_mut(*id) {
+                    entry.reservation_bytes = *reservation_bytes;
+                }
+            }
+            Change::SetVolumeCompression { id, compression } => {
+                if let Some(entry) = self.catalog.get_mut(*id) {
+                    entry.compression = *compression;
+                }
+            }
             version_change => self.apply_to_versions(version_change),
         }
     }

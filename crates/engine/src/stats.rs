@@ -42,6 +42,9 @@ pub struct Stats {
     /// collection gives anything back. Of a store whose files are allocated as they fill no more
     /// than their file systems have room for.
     pub free_bytes: u64,
+    /// What volumes with a reservation do not map of it yet, at its worst case: free for them, and
+    /// for nobody else, so that `free_bytes` leaves it out.
+    pub promised_bytes: u64,
     /// Room for frames in all.
     pub capacity_bytes: u64,
     /// The part of that which only collection may use.

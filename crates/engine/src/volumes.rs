@@ -1,13 +1,16 @@
 //! Volumes: those that doors can see, by name, and those that are going.
 //!
 //! What changes them are points in the one prefix order, as writes are: [`administer`],
-//! [`new_volumes`], [`take_versions`]. Snapshots and clones share tables ([`versions`]); what is
-//! deleted goes in the background ([`deletions`], [`deletion_pace`]).
+//! [`new_volumes`], [`codecs`], [`reservations`], [`take_versions`]. Snapshots and clones share
+//! tables ([`versions`]); what is deleted goes in the background ([`deletions`],
+//! [`deletion_pace`]).
 
 pub(crate) mod administer;
+pub(crate) mod codecs;
 pub(crate) mod deletion_pace;
 pub(crate) mod deletions;
 pub(crate) mod new_volumes;
+pub(crate) mod reservations;
 pub(crate) mod take_versions;
 pub(crate) mod versions;
 
@@ -44,6 +47,8 @@ pub(crate) struct Volumes {
     pub(crate) domains: Domains,
     /// Which of their chunks are looked up.
     pub(crate) seeking: Seeking,
+    /// Those with a reservation.
+    pub(crate) promised: BTreeMap<VolumeId, Arc<VolumeShared>>,
     /// What was written into each.
     pub(crate) written: VolumesWritten,
     next_id: u32,
@@ -63,6 +68,7 @@ impl Volumes {
             deletions: Deletions::default(),
             domains: Domains::default(),
             seeking: Seeking::default(),
+            promised: BTreeMap::new(),
             written: VolumesWritten::default(),
             next_id: state.next_volume,
             opens_made: 0,
@@ -86,6 +92,9 @@ impl Volumes {
     /// Doors can see a version from now on.
     pub(crate) fn show(&mut self, volume: Arc<VolumeShared>) {
         self.domains.note(volume.id, volume.domain.as_ref());
+        if volume.reservation_bytes().is_some() {
+            self.promised.insert(volume.id, Arc::clone(&volume));
+        }
         self.by_name.insert(volume.name(), volume);
     }
 
@@ -233,5 +242,6 @@ pub(crate) fn shared_of(
     let (id, kind) = (entry.id, entry.kind);
     let shared = VolumeShared::new(id, &name, size_bytes, read_only, chunk_bytes, domain, kind);
     shared.set_quota_bytes(entry.quota_bytes);
+    shared.set_reservation_bytes(entry.reservation_bytes);
     shared
 }

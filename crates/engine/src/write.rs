@@ -12,6 +12,7 @@
 pub(crate) mod buffer;
 pub(crate) mod commit;
 pub(crate) mod group;
+pub(crate) mod new_chunks;
 pub(crate) mod newest;
 pub(crate) mod partial;
 pub(crate) mod record;
@@ -32,8 +33,9 @@ use crate::door::requests::{Request, WriteRequest};
 use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
 use crate::flush::flushing::Answer;
-use crate::space::space_budget::{PAGES_PER_CHUNK_MAX, SpaceLimit};
+use crate::space::space_budget::SpaceLimit;
 use crate::space::waiting::Waiting;
+use crate::space::write_room::PAGES_PER_CHUNK_MAX;
 use crate::stats::stages::CoreStage;
 use crate::write::partial::{Ack, ChunkPart};
 use crate::write::slot::SlotData;
@@ -221,12 +223,14 @@ impl Engine {
             self.published = limit;
             self.intake.lock().space.limit = limit;
         }
+        // Behind the limit: what a volume maps now is no longer in it.
+        self.count_promises();
     }
 
     /// Has a chunk stored that no client has sent, its worst case reserved as a client's is; None,
     /// and nothing is stored, where all room is promised.
     pub(crate) fn store_reserved<T>(&mut self, store: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        if !self.intake.lock().space.try_reserve(1) {
+        if !self.intake.lock().space.try_reserve(None, 1) {
             return None;
         }
         let stored = store(self);

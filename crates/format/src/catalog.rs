@@ -9,7 +9,7 @@ use crate::domain::{DOMAIN_NAME_BYTES_MAX, Domain};
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::page::{PAYLOAD_BYTES, Page};
-use crate::units::{BlockPtr, UUID_BYTES, VolumeId};
+use crate::units::{BlockPtr, Compression, UUID_BYTES, VolumeId};
 
 pub use crate::name::{NAME_BYTES_MAX, NameError, VolumeName};
 pub use crate::units::TreeRoot;
@@ -46,7 +46,10 @@ pub(crate) const ORIGIN_NUMBER_AT: usize = 459;
 pub(crate) const KIND_AT: usize = 463;
 pub(crate) const INCOMPATIBLE_FLAGS_AT: usize = 464;
 pub(crate) const COMPATIBLE_FLAGS_AT: usize = 468;
-pub(crate) const REST_AT: usize = 472;
+pub(crate) const CODEC_AT: usize = 472;
+pub(crate) const LEVEL_AT: usize = 473;
+pub(crate) const RESERVATION_AT: usize = 474;
+pub(crate) const REST_AT: usize = 482;
 pub(crate) const FLAG_READ_ONLY: u8 = 1;
 const FLAG_PARENT: u8 = 2;
 const FLAG_SNAPSHOT: u8 = 4;
@@ -188,8 +191,12 @@ pub struct CatalogEntry {
     pub read_only: bool,
     /// What it may map at most, in bytes; 0: any amount.
     pub quota_bytes: u64,
+    /// Room that is its own, for what it does not map yet of so many bytes; 0: none.
+    pub reservation_bytes: u64,
     /// Whether duplicates are looked for among what is written to it.
     pub dedup: Dedup,
+    /// What its new frames are compressed with; none: with what the store's are.
+    pub compression: Option<Compression>,
     /// Whose chunks it shares, for life; none: those of the default domain.
     pub domain: Option<Domain>,
     /// Its map.
@@ -223,7 +230,9 @@ impl CatalogEntry {
             state: VolumeState::Live,
             read_only,
             quota_bytes: 0,
+            reservation_bytes: 0,
             dedup: Dedup::default(),
+            compression: None,
             domain,
             root: Default::default(),
             created_generation: 0,
@@ -276,7 +285,12 @@ pub fn get(page: &Page, slot: usize) -> Result<Option<CatalogEntry>, FormatError
         state,
         read_only: flags & FLAG_READ_ONLY != 0,
         quota_bytes: u64_at(entry, QUOTA_AT),
+        reservation_bytes: u64_at(entry, RESERVATION_AT),
         dedup: Dedup::of_flags(flags)?,
+        compression: Compression::of_volume_bytes(
+            Structure::CatalogEntry,
+            [entry[CODEC_AT], entry[LEVEL_AT]],
+        )?,
         domain: get_domain(entry)?,
         root,
         created_generation: u64_at(entry, CREATED_AT),
@@ -360,6 +374,7 @@ pub fn set(page: &mut Page, slot: usize, entry: Option<&CatalogEntry>) {
     put_u64(bytes, POINTER_AT, entry.root.pointer.to_bits());
     put_u64(bytes, CREATED_AT, entry.created_generation);
     put_u64(bytes, QUOTA_AT, entry.quota_bytes);
+    put_u64(bytes, RESERVATION_AT, entry.reservation_bytes);
     put_bytes(bytes, NAME_AT, entry.name.as_bytes());
     if let Some(Domain { id, name }) = &entry.domain {
         assert!(name.len() <= DOMAIN_NAME_BYTES_MAX, "names are parsed before they are stored");
@@ -370,4 +385,5 @@ pub fn set(page: &mut Page, slot: usize, entry: Option<&CatalogEntry>) {
     set_lineage(bytes, &entry.lineage);
     bytes[KIND_AT] = entry.kind as u8;
     put_u32(bytes, COMPATIBLE_FLAGS_AT, entry.flags.compatible);
+    put_bytes(bytes, CODEC_AT, &Compression::volume_bytes(entry.compression));
 }

@@ -125,11 +125,16 @@ impl Features {
     pub const TOP_COPIES: u64 = 1 << 1;
     /// Incompatible: numbers of domains have 21 bits. Reserved as well.
     pub const WIDE_DOMAINS: u64 = 1 << 2;
+    /// Incompatible: there is a volume whose new frames are not compressed as the store's are, or
+    /// was.
+    pub const VOLUME_CODECS: u64 = 1 << 3;
+    /// Incompatible: there is a volume with a reservation, or was.
+    pub const VOLUME_RESERVATIONS: u64 = 1 << 4;
     /// Read-only compatible: the store is one of a pair. Who does not know what that asks of a
     /// writer must not write.
     pub const PAIRED: u64 = 1;
 
-    const KNOWN_INCOMPATIBLE: u64 = Self::BUCKETS;
+    const KNOWN_INCOMPATIBLE: u64 = Self::BUCKETS | Self::VOLUME_CODECS | Self::VOLUME_RESERVATIONS;
     const KNOWN_READ_ONLY_COMPATIBLE: u64 = 0;
 
     /// Whether the store has anything of version 4.

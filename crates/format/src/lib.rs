@@ -33,6 +33,7 @@ pub mod bucket;
 pub mod byte_count;
 pub mod catalog;
 pub mod checksum;
+mod compression;
 pub mod container_page;
 pub mod detection;
 pub mod directory;

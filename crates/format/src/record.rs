@@ -15,6 +15,7 @@
 
 mod change;
 mod changes;
+mod kinds;
 
 use crate::checksum::crc32c;
 use crate::error::{FormatError, Structure};

@@ -13,6 +13,8 @@
 use std::fmt;
 use std::ops::Range;
 
+pub use crate::compression::{Codec, Compression, CompressionNameError};
+
 /// Unit of device I/O; a table page is one block.
 pub const BLOCK_BYTES: usize = 4096;
 
@@ -200,41 +202,6 @@ impl fmt::Display for Pba {
         let Self { container, offset_bytes, length_bytes, .. } = self;
         write!(f, "{length_bytes} bytes at offset {offset_bytes} of container {container}")
     }
-}
-
-/// How a frame's payload is made from its chunk.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[repr(u8)]
-pub enum Codec {
-    /// It is the chunk.
-    #[default]
-    Raw = 0,
-    /// LZ4 block format.
-    Lz4 = 1,
-    /// One Zstandard frame.
-    Zstd = 2,
-}
-
-impl Codec {
-    /// The codec that the format calls `number`.
-    #[must_use]
-    pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            0 => Some(Self::Raw),
-            1 => Some(Self::Lz4),
-            2 => Some(Self::Zstd),
-            _ => None,
-        }
-    }
-}
-
-/// What new frames are compressed with; [`Codec::Raw`] is no compression.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Compression {
-    /// How.
-    pub codec: Codec,
-    /// How hard, in the codec's own terms.
-    pub level: i8,
 }
 
 /// One of the arrays of pages that together are the tables.

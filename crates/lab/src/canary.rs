@@ -23,8 +23,9 @@ use mutants::Mutant;
 const SEEDS_MAX: u64 = 12;
 /// The seed that found a mutant when all were last run: it is tried before the first ones.
 /// Only seeds from 16 on are of stores that compare bytes; what `Shape::uses_new_things` says so of
-/// knows vectors, hints, reservations and copies between volumes.
-const TRIED_FIRST: [(Mutant, u64); 17] = [
+/// knows vectors, hints, reservations and copies between volumes; `Shape::has_codecs` says which
+/// know codecs of volumes.
+const TRIED_FIRST: [(Mutant, u64); 18] = [
     (Mutant::WritesRootBeforeRecords, 3),
     (Mutant::WritesRootUnplaced, 17),
     (Mutant::ComparesNothing, 16),
@@ -38,6 +39,7 @@ const TRIED_FIRST: [(Mutant, u64); 17] = [
     (Mutant::KeepsReservation, 13),
     (Mutant::LeavesNothingAlone, 45),
     (Mutant::ForgetsHint, 5),
+    (Mutant::RecordsCodecAtOnce, 262),
     (Mutant::CopiesNoReferences, 5),
     (Mutant::CopiesBeforeBuffered, 5),
     (Mutant::CopiesAcrossDomains, 13),

@@ -38,14 +38,23 @@ pub(crate) struct Entry {
     pub(crate) read_only: bool,
     /// Chunks that it may map.
     pub(crate) quota: Option<u64>,
+    /// Chunks of which the room is its own.
+    pub(crate) reserved: Option<u64>,
     /// Whether duplicates are looked for.
     pub(crate) dedup: Dedup,
+    /// What new chunks are compressed with, if not with what the store's are.
+    pub(crate) codec: Option<Compression>,
     /// Where its chunks are shared.
     pub(crate) domain: Option<String>,
     pub(crate) kind: VolumeKind,
 }
 
 impl Entry {
+    /// Whether a volume of so many chunks would be less than what is reserved for it.
+    pub(crate) fn reserves_more_than(&self, chunks: u64) -> bool {
+        self.reserved.is_some_and(|reserved| reserved > chunks)
+    }
+
     pub(crate) fn is_snapshot(&self) -> bool {
         self.name.contains('@')
     }
@@ -410,7 +419,9 @@ mod tests {
             size_bytes,
             read_only: false,
             quota: None,
+            reserved: None,
             dedup: Dedup::On,
+            codec: None,
             domain: None,
             kind: VolumeKind::Block,
         })

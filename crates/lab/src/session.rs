@@ -195,6 +195,8 @@ impl<'a> Session<'a> {
             Verb::Difference { from, to } => self.differ(from, to)?,
             Verb::Quota { volume, chunks } => self.set_quota(volume, chunks)?,
             Verb::Dedup { volume, dedup } => self.set_dedup(volume, dedup)?,
+            Verb::Codec { volume, compression } => self.set_codec(volume, compression)?,
+            Verb::Promise { volume, chunks } => self.set_reservation(volume, chunks)?,
             Verb::Compress(compression) => self.set_compression(compression)?,
             Verb::Write { volume, first, count, content, durable } => {
                 self.write(Range { volume, first, count }, content, durable)?;
@@ -207,11 +209,7 @@ impl<'a> Session<'a> {
             Verb::Read { volume, first, count } => self.read(Range { volume, first, count })?,
             Verb::Extents { volume, first, count } => self.extents(Range { volume, first, count }),
             Verb::Bad { volume } => self.bad(volume),
-            Verb::Flush => {
-                let waiting = Waiting::Change(Changed { whole: true, ..Changed::default() });
-                let done = self.done(waiting, Some(self.oracle.written()));
-                self.opening.client.flush(done);
-            }
+            Verb::Flush => self.ask_flush(),
             Verb::Tick => self.opening.tick(),
             Verb::Stats => {
                 let done = self.done(Waiting::Look, None);
@@ -230,6 +228,12 @@ impl<'a> Session<'a> {
             self.wait_for_all()?;
         }
         Ok(())
+    }
+
+    fn ask_flush(&mut self) {
+        let waiting = Waiting::Change(Changed { whole: true, ..Changed::default() });
+        let done = self.done(waiting, Some(self.oracle.written()));
+        self.opening.client.flush(done);
     }
 
     pub(crate) fn done<A: Into<Reply>>(

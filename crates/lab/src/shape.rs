@@ -19,6 +19,12 @@ impl Shape {
         self.seed % 8 == 5
     }
 
+    /// Whether volumes have codecs of their own, and in tight stores room: in two of eight seeds,
+    /// from 256 on, so that those before stay to the byte what they were.
+    pub(crate) fn has_codecs(&self) -> bool {
+        self.seed >= 256 && matches!(self.seed % 8, 4 | 6)
+    }
+
     /// The kind that a volume is made of: every other one is a bucket.
     pub(crate) fn kind_of(&self, volume: u32) -> VolumeKind {
         let is_bucket = self.uses_new_things() && volume % 2 == 1;

@@ -166,6 +166,7 @@ impl Plan {
             if self.seed.is_multiple_of(5) {
                 requests.extend(workload.dedup_request());
             }
+            requests.extend(workload.codec_request());
             if self.shape.uses_new_things() {
                 requests.extend(workload.holder_request());
                 requests.extend(workload.copy_requests());
@@ -200,7 +201,7 @@ struct Workload<'a> {
     versions: Dice,
     /// Of quotas and of collection on request.
     extras: Dice,
-    /// Of switching deduplication.
+    /// Of switching deduplication, and codecs of volumes.
     dedups: Dice,
     /// Of vectors, hints and reservations.
     holders: Dice,

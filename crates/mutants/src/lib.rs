@@ -168,6 +168,8 @@ pub enum Mutant {
     LeavesNothingAlone,
     /// Chunks of an unindexed write are looked for and entered like any others.
     ForgetsHint,
+    /// A volume's codec is recorded before the geometry says that volumes may have one.
+    RecordsCodecAtOnce,
     /// A copy between volumes maps chunks and takes no references.
     CopiesNoReferences,
     /// A copy takes the source's map as it is, whatever is buffered.
@@ -180,7 +182,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 76] = [
+    pub const ALL: [Self; 77] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -253,6 +255,7 @@ impl Mutant {
         Self::KeepsReservation,
         Self::LeavesNothingAlone,
         Self::ForgetsHint,
+        Self::RecordsCodecAtOnce,
         Self::CopiesNoReferences,
         Self::CopiesBeforeBuffered,
         Self::CopiesAcrossDomains,

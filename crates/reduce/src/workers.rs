@@ -31,6 +31,7 @@ use crate::verify::{FramePlace, Image, Verdict, verify_frames};
 use format::domain::DomainId;
 use format::frame::ChunkName;
 use format::units::{Codec, Compression, Fingerprint, Pbn};
+use std::iter::repeat;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -74,6 +75,8 @@ pub enum Job {
         tag: u64,
         /// With what.
         compression: Compression,
+        /// With what each; none at all where it is `compression` of all.
+        compressions: Vec<Compression>,
         /// The chunks.
         chunks: ChunkBatch,
         /// Their names.
@@ -385,8 +388,13 @@ impl Job {
         match self {
             Self::Fingerprint { by, chunks, .. } => by.is_quick() && fits(chunks),
             Self::Compare { chunks, .. } => fits(chunks),
-            Self::Compress { compression, chunks, .. } => {
-                compression.codec != Codec::Zstd && fits(chunks)
+            Self::Compress { compression, compressions, chunks, .. } => {
+                let is_slow = |with: &Compression| with.codec == Codec::Zstd;
+                let has_slow = match compressions.is_empty() {
+                    true => is_slow(compression),
+                    false => compressions.iter().any(is_slow),
+                };
+                !has_slow && fits(chunks)
             }
             Self::Verify { .. }
             | Self::Recompress { .. }
@@ -416,8 +424,9 @@ impl Job {
             Self::Compare { tag, chunks, known } => {
                 JobDone::Compared { tag, comparisons: compare_batch(&chunks, &known) }
             }
-            Self::Compress { tag, compression, chunks, pbns, domains } => {
-                compress_batch(tag, compression, &chunks, &pbns, &domains)
+            Self::Compress { tag, compression, compressions, chunks, pbns, domains } => {
+                let names = ChunkNames { pbns: &pbns, domains: &domains };
+                compress_batch(tag, compression, &compressions, &chunks, names)
             }
             Self::Verify { tag, image, frames, plain_bytes, by } => {
                 JobDone::Verified { tag, verdicts: verify_frames(&image, &frames, plain_bytes, by) }
@@ -435,22 +444,34 @@ impl Job {
     }
 }
 
+/// What chunks are called: as many PBNs, and as many domains or none at all.
+struct ChunkNames<'a> {
+    pbns: &'a [Pbn],
+    domains: &'a [DomainId],
+}
+
+impl ChunkNames<'_> {
+    fn iter(&self) -> impl Iterator<Item = ChunkName> {
+        let domains = self.domains.iter().copied().chain(repeat(DomainId::DEFAULT));
+        self.pbns.iter().zip(domains).map(|(&pbn, domain)| ChunkName { pbn, domain })
+    }
+}
+
 /// The chunks' frames one after the other, and where each ends.
 fn compress_batch(
     tag: u64,
     compression: Compression,
+    compressions: &[Compression],
     chunks: &ChunkBatch,
-    pbns: &[Pbn],
-    domains: &[DomainId],
+    names: ChunkNames<'_>,
 ) -> JobDone {
     let bytes_max = chunks.iter().map(|chunk| frame_bytes_max(chunk.len())).sum();
     let mut bytes = ChunkBuf::pooled(bytes_max);
     let mut ends = Vec::with_capacity(chunks.len());
     let (mut end, mut spared) = (0, 0);
-    let domains = domains.iter().copied().chain(std::iter::repeat(DomainId::DEFAULT));
-    for ((chunk, &pbn), domain) in chunks.iter().zip(pbns).zip(domains) {
-        let name = ChunkName { pbn, domain };
-        let made = make_frame(compression, name, chunk, &mut bytes.bytes_mut()[end..]);
+    let compressions = compressions.iter().copied().chain(repeat(compression));
+    for ((chunk, name), with) in chunks.iter().zip(names.iter()).zip(compressions) {
+        let made = make_frame(with, name, chunk, &mut bytes.bytes_mut()[end..]);
         end += made.frame_bytes;
         spared += u64::from(made.spared);
         ends.push(FrameEnd { end_bytes: end as u32, check: made.check });

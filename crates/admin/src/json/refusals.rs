@@ -28,6 +28,20 @@ enum RequestErrorForm {
     BadQuota {
         chunk_bytes: u32,
     },
+    BadReservation {
+        name: String,
+        reservation_bytes: u64,
+        most_bytes: u64,
+    },
+    BelowReservation {
+        name: String,
+        reservation_bytes: u64,
+    },
+    NoRoomToReserve {
+        needed_bytes: u64,
+        free_bytes: u64,
+        lacks_tables: bool,
+    },
     RaggedCopy {
         chunk_bytes: u32,
     },

@@ -11,7 +11,7 @@ record! {
     Stats {
         uuid, logical_bytes, snapshot_bytes, deletions, deletions_held, unique_chunks,
         unique_bytes, stored_bytes, table_bytes, journal_bytes, device_bytes, allocated_bytes,
-        free_bytes, capacity_bytes, kept_bytes, dead_bytes as garbage_bytes,
+        free_bytes, promised_bytes, capacity_bytes, kept_bytes, dead_bytes as garbage_bytes,
         collectable_bytes as reclaimable_bytes, copied_chunks, copy_bytes,
         data_used_ratio, data_taken_ratio, tables_used_ratio, watermark_percent, dedup_ratio,
         compression_ratio, reduction_ratio, memory_bytes, memory_bytes_max, under_way,

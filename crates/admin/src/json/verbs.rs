@@ -3,9 +3,9 @@
 use engine::control::{
     CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListOpens, ListVolumes,
     NewVolume, RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota,
-    SnapshotRequest, TakeCopied,
+    SetReservation, SetVolumeCompression, SnapshotRequest, TakeCopied,
 };
-use engine::{Codec, Compression, Dedup, Origin, VolumeInfo, VolumeKind};
+use engine::{Compression, Dedup, Origin, VolumeInfo, VolumeKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::json::{FromJson, ToJson, mirror, record};
@@ -18,6 +18,8 @@ record! {
     RenameVolume { name, new_name }
     SetQuota { name, quota_bytes }
     SetDedup { name, dedup }
+    SetVolumeCompression { name, compression }
+    SetReservation { name, reservation_bytes }
     DeleteRequest { name, with_snapshots, id, newest, even_if_open }
     SnapshotRequest { volumes, name, taken_unix_s }
     TakeCopied { snapshots, origin }
@@ -26,9 +28,10 @@ record! {
     SetCompression { compression }
     Explain { volume, address }
     VolumeInfo {
-        name, id, size_bytes, mapped_bytes, read_only, quota_bytes if some, kind, dedup, looks_up,
-        unsought_chunks, domain if some, taken_unix_s if some, parent if some,
-        origin if some
+        name, id, size_bytes, mapped_bytes, read_only, quota_bytes if some,
+        reservation_bytes if some, kind, dedup,
+        compression if some, looks_up, unsought_chunks, domain if some, taken_unix_s if some,
+        parent if some, origin if some
     }
 }
 
@@ -86,26 +89,15 @@ impl FromJson for Origin {
     }
 }
 
-/// A codec by its number in the on-disk format: 0 raw, 1 LZ4, 2 Zstandard.
-#[derive(Serialize, Deserialize)]
-struct CompressionForm {
-    codec: u8,
-    level: i8,
-}
-
+/// As people write it: `none`, `lz4`, `zstd:3`.
 impl ToJson for Compression {
     fn to_json<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        CompressionForm { codec: self.codec as u8, level: self.level }.serialize(to)
+        to.collect_str(self)
     }
 }
 
 impl FromJson for Compression {
     fn from_json<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let CompressionForm { codec: number, level } = CompressionForm::deserialize(from)?;
-        let codecs = [Codec::Raw, Codec::Lz4, Codec::Zstd];
-        let codec = codecs.into_iter().find(|codec| *codec as u8 == number);
-        let codec = codec
-            .ok_or_else(|| de::Error::custom(format_args!("there is no codec number {number}")))?;
-        Ok(Self { codec, level })
+        String::deserialize(from)?.parse().map_err(de::Error::custom)
     }
 }

@@ -1,13 +1,13 @@
 //! Making room now.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
 use format::units::Compression;
 
 use super::options::Format;
 use super::values::{Rate, parse_percent, parse_rate};
-use crate::compression::parse_compression;
 
 /// Make room now: reclaim what is overwritten or deleted, and compress harder if asked to
 #[derive(Debug, Args)]
@@ -27,8 +27,10 @@ night for example. Garbage, which was overwritten or deleted, takes room until
 it is reclaimed. So what is taken is never less than what `tamis stats` calls
 used, and the same once nothing else is worth moving. Ctrl-C ends it after the
 container it is at; nothing is lost. While the store is being served clients go
-on. What is written later is compressed as `tamis set` says. Exit code 10 means
-that --to could not be reached: nothing else is worth moving.")]
+on. --recompress takes one codec for all that it moves, also of volumes that
+have one of their own. What is written later is compressed as `tamis set` and
+`tamis volume set` say. Exit code 10 means that --to could not be reached:
+nothing else is worth moving.")]
 pub(crate) struct CollectArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -36,7 +38,7 @@ pub(crate) struct CollectArgs {
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) to: Option<u8>,
     /// Compress what is moved with lz4, zstd or zstd:LEVEL, and move all that becomes shorter by it
-    #[arg(long, value_name = "CODEC", value_parser = parse_compression)]
+    #[arg(long, value_name = "CODEC", value_parser = Compression::from_str)]
     pub(crate) recompress: Option<Compression>,
     /// How much to read a second: a size, or unlimited [default: 100M while the store is being
     /// served, else unlimited]

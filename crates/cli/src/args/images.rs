@@ -7,8 +7,8 @@ use images::ImageFormat;
 
 use super::options::{Confirm, EngineArgs, Force, Format};
 use super::values::{
-    Codecs, ImportFormat, parse_base, parse_chunk_size, parse_codecs, parse_estimate_memory,
-    parse_import_format, parse_threads,
+    Codecs, ImportFormat, VolumeCodec, parse_base, parse_chunk_size, parse_codecs,
+    parse_estimate_memory, parse_import_format, parse_threads, parse_volume_codec,
 };
 
 /// Copy a disk image into a volume
@@ -51,7 +51,8 @@ a kill `tamis snapshot rollback` goes back to it. A stream carries no domain:
 --domain names it again. Into a store that is served it goes through the server,
 which puts its clients first; --memory and --threads then mean nothing, and a
 volume that a client has open is refused. With --force an image disconnects the
-clients when it is complete, and a stream before it begins.")]
+clients when it is complete, and a stream before it begins. --compression is for
+a volume that the import makes: it is the volume's own from then on.")]
 pub(crate) struct ImportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -75,6 +76,10 @@ pub(crate) struct ImportArgs {
     /// Domain of the volume, as with `tamis volume create`; one that is there must be in it
     #[arg(long, value_name = "NAME")]
     pub(crate) domain: Option<String>,
+    /// What the volume's data is compressed with, as with `tamis volume create`; one that is there
+    /// must have it
+    #[arg(long, value_name = "CODEC", value_parser = parse_volume_codec)]
+    pub(crate) compression: Option<VolumeCodec>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! The store itself: made, made larger, set.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use clap::Args;
 use format::detection::{Detection, FilterBlocks, FingerprintKind};
@@ -8,7 +9,6 @@ use format::units::{Codec, Compression};
 
 use super::options::Format;
 use super::values::{parse_chunk_size, parse_filter_bits, parse_fingerprint};
-use crate::compression::parse_compression;
 use crate::size::parse_size;
 
 /// Make a store: a directory in which volumes can be created
@@ -76,7 +76,7 @@ pub(crate) struct StoreShape {
     #[arg(long, value_name = "SIZE", value_parser = parse_chunk_size, default_value = "4K")]
     pub(crate) chunk_size: u32,
     /// lz4, zstd, zstd:LEVEL (-7 to 22) or none; `tamis set` changes it later
-    #[arg(long, value_name = "CODEC", value_parser = parse_compression, default_value = "lz4")]
+    #[arg(long, value_name = "CODEC", value_parser = Compression::from_str, default_value = "lz4")]
     pub(crate) compression: Compression,
     /// What tells that a chunk is stored already: blake3, sha256, sha3-256, sha512-256 or blake2b;
     /// with --verify also sha1, md5, xxh3, ecc-bch or ecc-crc64
@@ -160,13 +160,14 @@ pub(crate) struct GrowArgs {
 #[command(after_help = "\
 Example:
   tamis set /srv/store --compression zstd:3
-What is stored stays as it is; what is written from now on is compressed so.
-Works while the store is being served.")]
+What is stored stays as it is; what is written from now on is compressed so, but
+for volumes with a codec of their own (`tamis volume set --compression`). Works
+while the store is being served.")]
 pub(crate) struct SetArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
     /// lz4, zstd, zstd:LEVEL (-7 to 22) or none
-    #[arg(long, value_name = "CODEC", value_parser = parse_compression, required = true)]
+    #[arg(long, value_name = "CODEC", value_parser = Compression::from_str, required = true)]
     pub(crate) compression: Compression,
     #[command(flatten)]
     pub(crate) format: Format,

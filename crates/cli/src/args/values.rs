@@ -7,12 +7,11 @@ use std::str::FromStr;
 use disk::ZoneName;
 use format::catalog::Dedup;
 use format::detection::{FilterBlocks, FingerprintKind};
-use format::units::{Compression, Zone};
+use format::units::{Compression, CompressionNameError, Zone};
 use images::{ForeignFormat, ImageFormat};
 use threads::MemoryLimit;
 use traces::WorkloadKind;
 
-use crate::compression::{CompressionError, parse_compression};
 use crate::size::{human_bytes, parse_size};
 
 /// The slowest rate that a scrub or a collection keeps: a step of them takes some megabytes.
@@ -97,6 +96,34 @@ pub(super) fn parse_rate(text: &str) -> Result<Rate, String> {
                 .to_owned())
         }
         bytes => Ok(Rate::BytesPerSecond(bytes)),
+    }
+}
+
+/// What new data of a volume is compressed with.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum VolumeCodec {
+    /// What the store's new data is.
+    OfStore,
+    Own(Compression),
+}
+
+impl VolumeCodec {
+    /// None: what the store's new data is.
+    pub(crate) fn own(self) -> Option<Compression> {
+        match self {
+            Self::OfStore => None,
+            Self::Own(compression) => Some(compression),
+        }
+    }
+}
+
+pub(super) fn parse_volume_codec(text: &str) -> Result<VolumeCodec, String> {
+    match text {
+        "store" | "default" => Ok(VolumeCodec::OfStore),
+        _ => text.parse().map(VolumeCodec::Own).map_err(|error| match error {
+            CompressionNameError::UnknownCodec => format!("{error}, or store to follow the store"),
+            CompressionNameError::NoSuchLevel => error.to_string(),
+        }),
     }
 }
 
@@ -288,8 +315,8 @@ pub(super) fn parse_workload(text: &str) -> Result<WorkloadKind, String> {
     found.ok_or_else(|| "use write-h, write-m, write-l or read-mixed".to_owned())
 }
 
-pub(super) fn parse_codecs(text: &str) -> Result<Codecs, CompressionError> {
-    if text == "all" { Ok(Codecs::All) } else { parse_compression(text).map(Codecs::One) }
+pub(super) fn parse_codecs(text: &str) -> Result<Codecs, CompressionNameError> {
+    if text == "all" { Ok(Codecs::All) } else { text.parse().map(Codecs::One) }
 }
 
 #[cfg(test)]

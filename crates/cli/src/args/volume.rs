@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use engine::Dedup;
 
 use super::options::{Confirm, Force, Format};
-use super::values::{Quota, parse_dedup, parse_quota};
+use super::values::{Quota, VolumeCodec, parse_dedup, parse_quota, parse_volume_codec};
 use crate::size::parse_size;
 
 /// Create, list and change volumes
@@ -43,6 +43,7 @@ pub(crate) struct VolumeName {
 Examples:
   tamis volume create /srv/store vm1 --size 40G --quota 10G
   tamis volume create /srv/store vm2 --size 40G --domain tenantA
+  tamis volume create /srv/store logs --size 40G --compression zstd:9
 A domain begins with its first volume and ends with its last volume or snapshot;
 `volume list` names them. Chunks are shared inside a domain only; volumes
 without --domain share with each other. No volume ever changes its domain;
@@ -59,6 +60,9 @@ pub(crate) struct VolumeCreateArgs {
     /// Maximum data that the volume may hold, as `tamis volume set --quota`
     #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
     pub(crate) quota: Option<Quota>,
+    /// Room that is its own, as `tamis volume set --reservation`
+    #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
+    pub(crate) reservation: Option<Quota>,
     /// Domain inside which its chunks are deduplicated, and of which nobody outside can learn
     #[arg(long, value_name = "NAME")]
     pub(crate) domain: Option<String>,
@@ -68,42 +72,75 @@ pub(crate) struct VolumeCreateArgs {
     /// Look for no duplicates among its chunks: --dedup off
     #[arg(long, conflicts_with = "dedup")]
     pub(crate) no_dedup: bool,
+    /// What its data is compressed with: lz4, zstd, zstd:LEVEL, none, or store (`tamis volume set`)
+    /// [default: store]
+    #[arg(long, value_name = "CODEC", value_parser = parse_volume_codec)]
+    pub(crate) compression: Option<VolumeCodec>,
 }
 
-/// Change what a volume may take of the store
+/// Change what a volume may take of the store, and how its data is stored
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   tamis volume set /srv/store vm1 --quota 10G
   tamis volume set /srv/store vm1 --quota none
+  tamis volume set /srv/store vm1 --reservation 8G
   tamis volume set /srv/store vm1 --dedup off
+  tamis volume set /srv/store vm1 --compression zstd:9
+  tamis volume set /srv/store vm1 --compression store
 A quota bounds what the volume maps, as `tamis volume list` shows it: each chunk
 in full, before deduplication and compression, so that it is the most that the
 volume can take of the store; without its snapshots. Writes that would map more
 fail with no-space, for this volume only; writing over what is mapped, trims and
 reads go on. Each write to a volume with a quota is acknowledged later than to
-one without: its latency is higher. With --dedup off, what is written to the
-volume from now on is not looked up in the store's tables, and found by nobody:
-for data that is known to have no duplicates, such as encrypted disks, it saves
-the look-up and the table's entry. It is still compressed and checked. What the
-volume holds stays as it is, and shared where it is. With --dedup auto it is so
-only while the volume brings hardly any: every 1024 new chunks (4 MiB of 4-KiB
-chunks) it is chosen anew by the duplicates among an eighth of them, which are
-looked up always; fewer than one in 64, and the others are not. When duplicates
-come back all are looked up again; what was stored meanwhile is found only if it
-was in that eighth. The first volume with off or auto makes the store on-disk
-format 3.")]
+one without: its latency is higher. A reservation is room of the volume's own:
+what it does not map yet of so much of it counts as taken for everybody else,
+each chunk in full, as if nothing were stored already or could be compressed,
+and with what a flush behind each may pad (in a store of 4-KiB chunks, twice the
+data). So a write of new data to it finds room however full the store is. It is
+refused where that room is not free now. What is written over what the volume
+maps takes room as in any volume, and gives back what it replaces unless a
+snapshot or another volume holds that. A reservation is no more than the size
+and the quota; deleting the volume ends it. With --dedup off, what is written to
+the volume from now on is not looked up in the store's tables, and found by
+nobody: for data that is known to have no duplicates, such as encrypted disks,
+it saves the look-up and the table's entry. It is still compressed and checked.
+What the volume holds stays as it is, and shared where it is. With --dedup auto
+it is so only while the volume brings hardly any: every 1024 new chunks (4 MiB
+of 4-KiB chunks) it is chosen anew by the duplicates among an eighth of them,
+which are looked up always; fewer than one in 64, and the others are not. When
+duplicates come back all are looked up again; what was stored meanwhile is found
+only if it was in that eighth. The first volume with off or auto makes the store
+on-disk format 3. With --compression, what the volume brings from now on is
+compressed so, whatever `tamis set` says; store, or default, follows the store
+again. What is stored stays as it is, and a chunk that some volume has stored
+already is shared as that one stored it. Snapshots and clones have the codec of
+their volume; `tamis collect --recompress` moves all data with one codec. The
+first volume with a codec or a reservation makes the store on-disk format 4,
+which older programs refuse.")]
 #[command(override_usage = "tamis volume set [OPTIONS] <STORE> <NAME>")]
-#[command(group(ArgGroup::new("what").required(true).multiple(true).args(["quota", "dedup"])))]
+#[command(group(
+    ArgGroup::new("what")
+        .required(true)
+        .multiple(true)
+        .args(["quota", "reservation", "dedup", "compression"])
+))]
 pub(crate) struct VolumeSetArgs {
     #[command(flatten)]
     pub(crate) of: VolumeName,
     /// Maximum data that the volume may hold, or none
     #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
     pub(crate) quota: Option<Quota>,
+    /// Room that nobody else takes, for what it does not map yet of so much of it, or none
+    #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
+    pub(crate) reservation: Option<Quota>,
     /// Whether duplicates are looked for among what is written to it from now on: on, off or auto
     #[arg(long, value_name = "on|off|auto", value_parser = parse_dedup)]
     pub(crate) dedup: Option<Dedup>,
+    /// What is written to it from now on is compressed with: lz4, zstd, zstd:LEVEL (-7 to 22),
+    /// none, or store, as the store's
+    #[arg(long, value_name = "CODEC", value_parser = parse_volume_codec)]
+    pub(crate) compression: Option<VolumeCodec>,
 }
 
 /// List all volumes

@@ -14,7 +14,6 @@ use engine::{CollectPosition, CollectRequest, CollectStep, Stats};
 use serde::{Serialize, Serializer};
 
 use crate::args::CollectArgs;
-use crate::compression::compression_name;
 use crate::control::Store;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
@@ -81,7 +80,7 @@ fn collect(
     let mut report = Report {
         taken_percent_before: taken_percent(&before),
         taken_percent: taken_percent(&before),
-        recompressed_with: args.recompress.map(compression_name),
+        recompressed_with: args.recompress.map(|with| with.to_string()),
         ..Report::default()
     };
     let pace = Pace::new(args.rate, store.is_served());

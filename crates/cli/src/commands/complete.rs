@@ -28,6 +28,8 @@ enum Kind {
     Base,
     Codec,
     CodecOrAll,
+    /// A codec, or the store's.
+    CodecOrStore,
 }
 
 /// The word that is asked about.
@@ -111,6 +113,7 @@ fn kind(command: &str, argument: &str) -> Option<Kind> {
         }
         ("export", "from") => Kind::Base,
         ("estimate", "compression") => Kind::CodecOrAll,
+        ("volume create" | "volume set" | "import", "compression") => Kind::CodecOrStore,
         (_, "compression" | "recompress") => Kind::Codec,
         _ => return None,
     })
@@ -140,6 +143,7 @@ fn candidates(asked: &Asked) -> Vec<String> {
         }
         Kind::Codec => codecs.collect(),
         Kind::CodecOrAll => codecs.chain([whole("all")]).collect(),
+        Kind::CodecOrStore => codecs.chain([whole("store")]).collect(),
     };
     all.into_iter().filter(|candidate| candidate.starts_with(&asked.typed)).collect()
 }
@@ -187,6 +191,9 @@ mod tests {
             ("tamis set s --compression z", Kind::Codec, "z"),
             ("tamis collect s --recompress ", Kind::Codec, ""),
             ("tamis estimate f --compression ", Kind::CodecOrAll, ""),
+            ("tamis volume create s v --compression ", Kind::CodecOrStore, ""),
+            ("tamis volume set s v --compression ", Kind::CodecOrStore, ""),
+            ("tamis import s v f --compression ", Kind::CodecOrStore, ""),
         ] {
             assert_eq!(of(line), plain(kind, typed), "{line}");
         }

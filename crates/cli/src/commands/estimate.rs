@@ -15,7 +15,6 @@ use images::ImageError;
 use serde::Serialize;
 
 use crate::args::{CHUNK_SIZES, Codecs, EstimateArgs};
-use crate::compression::compression_name;
 use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -124,7 +123,7 @@ fn options(args: &EstimateArgs) -> Options {
     });
     for compression in asked {
         if !compressions.iter().any(|(_, there)| *there == compression) {
-            compressions.push((compression_name(compression), compression));
+            compressions.push((compression.to_string(), compression));
         }
     }
     let threads = args.threads.map_or_else(processors, usize::from);

@@ -23,14 +23,15 @@ use std::io::Read;
 use std::ops::Range;
 use std::time::Duration;
 
-use engine::control::{Rollback, SetDedup, SetQuota};
-use engine::{Dedup, NewVolume, RequestError, SnapshotRequest, VolumeInfo, VolumeWritten};
+use engine::control::Rollback;
+use engine::{NewVolume, RequestError, SnapshotRequest, VolumeInfo, VolumeWritten};
 use format::catalog::VolumeName;
 use images::DiskImage;
 use serde::Serialize;
 
 use super::confirm::confirm;
-use crate::args::{Force, ImportArgs};
+use super::volume::settings::{Setting, set_up};
+use crate::args::{Force, ImportArgs, VolumeCodec};
 use crate::control::Store;
 use crate::error::CliError;
 use crate::image::{Image, check_pipe, padded, read_full};
@@ -156,12 +157,12 @@ impl Import<'_> {
         let all = self.store.volumes()?;
         match all.iter().find(|volume| volume.name == args.volume) {
             Some(volume) => {
-                check_domain(volume, args)?;
+                check_settings(volume, args)?;
                 self.store.check_unopened(&volume.name, args.force)?;
                 ask_about(volume, args)?;
                 self.fill_existing(volume, &all, args)
             }
-            None => self.fill_new(&args.volume, args.domain.clone()),
+            None => self.fill_new(args),
         }
     }
 
@@ -198,8 +199,7 @@ impl Import<'_> {
             kind: volume.kind,
             read_only: false,
         };
-        let image_bytes = self
-            .stage(new, &name, Room::Fixed, |import| import.have_settings_of(volume, &staging))?;
+        let image_bytes = self.stage(new, &name, Room::Fixed, &Setting::all_of(volume))?;
         self.concluded(&staging, |import| import.replace(volume, &staging, args.force))?;
         // What the image has taken the place of is no half of a stream, for whose import to give
         // up, nor anything that one has put aside. Marks that stay lead nowhere.
@@ -207,7 +207,8 @@ impl Import<'_> {
         Ok(image_bytes)
     }
 
-    fn fill_new(&mut self, name: &str, domain: Option<String>) -> Result<u64, CliError> {
+    fn fill_new(&mut self, args: &ImportArgs) -> Result<u64, CliError> {
+        let (name, domain) = (args.volume.as_str(), args.domain.clone());
         if VolumeName::parse(name).is_err() {
             return Err(engine::RequestError::BadName { name: name.to_owned() }.into());
         }
@@ -215,7 +216,7 @@ impl Import<'_> {
         let staging = staging_volume(name);
         let size_bytes = self.image.size_bytes().map_or(STREAM_BYTES_FIRST, padded);
         let new = NewVolume { name: staging.clone(), size_bytes, domain, ..NewVolume::default() };
-        let image_bytes = self.stage(new, name, Room::Growing, |_| Ok(()))?;
+        let image_bytes = self.stage(new, name, Room::Growing, &settings_of_new(args))?;
         self.concluded(&staging, |import| {
             import.store.resize(&staging, padded(image_bytes))?;
             import.store.rename(&staging, name)?;
@@ -231,7 +232,7 @@ impl Import<'_> {
         new: NewVolume,
         name: &str,
         room: Room,
-        prepare: impl FnOnce(&mut Self) -> Result<(), CliError>,
+        settings: &[Setting],
     ) -> Result<u64, CliError> {
         let staging = new.name.clone();
         if self.store.volumes()?.iter().any(|volume| volume.name == staging) {
@@ -241,9 +242,9 @@ impl Import<'_> {
             // An import that was killed has left it, perhaps with its snapshot.
             self.store.delete_with_snapshots(&staging)?;
         }
-        self.store.ask(new)?;
+        let made = self.store.ask(new)?;
         self.concluded(&staging, |import| {
-            prepare(import)?;
+            set_up(import.store, made, settings)?;
             import.copy(&staging, room).map_err(|error| of_volume(error, &staging, name))
         })
     }
@@ -260,18 +261,6 @@ impl Import<'_> {
             let _ = self.store.delete_with_snapshots(staging);
         }
         done
-    }
-
-    /// Lets the volume that is filled have the settings of the one that it is for.
-    fn have_settings_of(&self, volume: &VolumeInfo, staging: &str) -> Result<(), CliError> {
-        if volume.quota_bytes.is_some() {
-            let (name, quota_bytes) = (staging.to_owned(), volume.quota_bytes);
-            self.store.ask(SetQuota { name, quota_bytes })?;
-        }
-        if volume.dedup != Dedup::On {
-            self.store.ask(SetDedup { name: staging.to_owned(), dedup: volume.dedup })?;
-        }
-        Ok(())
     }
 
     /// Lets a volume hold what the staged one does, in one step.
@@ -445,12 +434,30 @@ fn of_volume(error: CliError, staging: &str, name: &str) -> CliError {
     error
 }
 
-/// That a volume which is there is in the domain that was asked for, if one was.
-fn check_domain(volume: &VolumeInfo, args: &ImportArgs) -> Result<(), CliError> {
-    if args.domain.is_none() || args.domain == volume.domain {
-        return Ok(());
+/// That a volume which is there is in the domain and has the codec that were asked for, if any
+/// were.
+fn check_settings(volume: &VolumeInfo, args: &ImportArgs) -> Result<(), CliError> {
+    let other = |has: String, option| {
+        let name = volume.name.clone();
+        Err(CliError::OtherSetting { name, has, option })
+    };
+    if args.domain.is_some() && args.domain != volume.domain {
+        return other("is in another domain".to_owned(), "--domain");
     }
-    Err(CliError::OtherDomain { name: volume.name.clone() })
+    match (args.compression.map(VolumeCodec::own), volume.compression) {
+        (Some(asked), has) if asked != has => {
+            let with =
+                has.map_or_else(|| "as the store does".to_owned(), |has| format!("with {has}"));
+            other(format!("compresses new data {with}"), "--compression")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a volume that an import makes is set to.
+fn settings_of_new(args: &ImportArgs) -> Vec<Setting> {
+    let own = args.compression.and_then(VolumeCodec::own);
+    own.map(|own| Setting::Compression(Some(own))).into_iter().collect()
 }
 
 /// Whether what the volume holds is to be replaced.

@@ -13,7 +13,6 @@ use serde::Serialize;
 
 use super::confirm::confirm;
 use crate::args::{Confirm, InitArgs, Making, StoreShape};
-use crate::compression::compression_name;
 use crate::error::{CliError, PlaceError};
 use crate::output;
 use crate::shell::shell_path;
@@ -61,7 +60,7 @@ pub(super) fn run(args: &InitArgs) -> Result<(), CliError> {
         tables_bytes: geometry.tables_bytes,
         journal_bytes: geometry.journal_bytes,
         chunk_bytes: geometry.chunk_bytes,
-        compression: compression_name(args.shape.compression),
+        compression: args.shape.compression.to_string(),
         fingerprint: geometry.detection.kind.name(),
         verify: geometry.detection.verify,
         filter_bits_per_chunk: geometry.detection.filter.bits_per_chunk(),

@@ -4,7 +4,6 @@ use engine::control::SetCompression;
 use serde::Serialize;
 
 use crate::args::SetArgs;
-use crate::compression::compression_name;
 use crate::control::Store;
 use crate::error::CliError;
 use crate::output;
@@ -16,7 +15,7 @@ struct Settings {
 
 pub(super) fn run(args: &SetArgs) -> Result<(), CliError> {
     Store::with(&args.store, |store| store.ask(SetCompression { compression: args.compression }))?;
-    let settings = Settings { compression: compression_name(args.compression) };
+    let settings = Settings { compression: args.compression.to_string() };
     if args.format.json {
         return output::print_json(&settings);
     }

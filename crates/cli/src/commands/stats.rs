@@ -274,6 +274,9 @@ fn room(Report { stats, served, .. }: &Report) -> Table {
     let used = |ratio: f64| format!("{}% used", (ratio * 100.0) as u64);
     let data_used = used(stats.data_used_ratio);
     row("free", stats.free_bytes, format!("of {capacity} for data, {data_used}"));
+    if stats.promised_bytes > 0 {
+        row("reserved", stats.promised_bytes, "for volumes, at worst, beside what is free".into());
+    }
     // In a small store, or a full one, what is kept explains why writes find nothing.
     if stats.kept_bytes * 10 >= stats.free_bytes {
         row("kept", stats.kept_bytes, "for collection, beside what is free".into());

@@ -2,17 +2,18 @@
 //! one that is being served alike.
 
 use crate::staging::check_name;
-use engine::control::{ListOpens, RenameVolume, ResizeVolume, SetDedup, SetQuota};
+use engine::control::{ListOpens, RenameVolume, ResizeVolume};
 use std::collections::{BTreeSet, HashMap};
 
 use admin::json::Json;
 use engine::{Dedup, DeleteRequest, NewVolume, VolumeInfo};
 use serde::Serialize;
 
+use self::settings::{Setting, change, order, set_up};
 use super::confirm::confirm;
 use crate::args::{
-    Quota, VolumeCommand, VolumeCreateArgs, VolumeDeleteArgs, VolumeListArgs, VolumeName,
-    VolumeRenameArgs, VolumeResizeArgs, VolumeSetArgs,
+    Quota, VolumeCodec, VolumeCommand, VolumeCreateArgs, VolumeDeleteArgs, VolumeListArgs,
+    VolumeName, VolumeRenameArgs, VolumeResizeArgs, VolumeSetArgs,
 };
 use crate::control::Store;
 use crate::error::CliError;
@@ -20,6 +21,7 @@ use crate::output;
 use crate::size::{human_bytes, human_count};
 use crate::table::{Align, Table};
 
+pub(super) mod settings;
 mod show;
 
 /// What `--json` prints of a volume that is listed or shown.
@@ -52,7 +54,7 @@ pub(super) fn run(command: &VolumeCommand) -> Result<(), CliError> {
 
 fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
     let of = &args.of;
-    let quota_bytes = args.quota.and_then(Quota::bytes);
+    let settings = settings_of_new(args);
     let (volume, note) = Store::with(&of.store, |store| {
         let note = match &args.domain {
             Some(domain) => note_of_domain(domain, &store.volumes()?),
@@ -64,8 +66,7 @@ fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
         let made =
             store.ask(NewVolume { name, size_bytes, read_only, domain, ..NewVolume::default() })?;
         let undo = deletion_of(&made);
-        let dedup = if args.no_dedup { Some(Dedup::Off) } else { args.dedup };
-        let set = set_up(store, made, quota_bytes, dedup.filter(|dedup| *dedup != Dedup::On));
+        let set = set_up(store, made, &settings);
         if set.is_err() {
             // Nobody asked for a volume without its settings; that they failed is the error to
             // tell.
@@ -77,21 +78,16 @@ fn create(args: &VolumeCreateArgs) -> Result<(), CliError> {
     report(of, &volume, format_args!("created {}: {}{note}", volume.name, human_bytes(args.size)))
 }
 
-/// Gives a volume its settings.
-fn set_up(
-    store: &Store,
-    mut volume: VolumeInfo,
-    quota_bytes: Option<u64>,
-    dedup: Option<Dedup>,
-) -> Result<VolumeInfo, CliError> {
-    let name = volume.name.clone();
-    if quota_bytes.is_some() {
-        volume = store.ask(SetQuota { name: name.clone(), quota_bytes })?;
-    }
-    if let Some(dedup) = dedup {
-        volume = store.ask(SetDedup { name, dedup })?;
-    }
-    Ok(volume)
+/// What a new volume is set to, where that is not what every volume is.
+fn settings_of_new(args: &VolumeCreateArgs) -> Vec<Setting> {
+    let dedup = if args.no_dedup { Some(Dedup::Off) } else { args.dedup };
+    let all = [
+        Some(Setting::QuotaBytes(args.quota.and_then(Quota::bytes))),
+        Some(Setting::ReservationBytes(args.reservation.and_then(Quota::bytes))),
+        dedup.map(Setting::Dedup),
+        Some(Setting::Compression(args.compression.and_then(VolumeCodec::own))),
+    ];
+    all.into_iter().flatten().filter(|setting| !setting.is_default()).collect()
 }
 
 /// Whether a domain is a new one, so that nobody has to find out later that its name was mistyped.
@@ -174,35 +170,19 @@ fn resize(args: &VolumeResizeArgs) -> Result<(), CliError> {
 
 fn set(args: &VolumeSetArgs) -> Result<(), CliError> {
     let of = &args.of;
+    let all = [
+        args.quota.map(|quota| Setting::QuotaBytes(quota.bytes())),
+        args.reservation.map(|room| Setting::ReservationBytes(room.bytes())),
+        args.dedup.map(Setting::Dedup),
+        args.compression.map(|codec| Setting::Compression(codec.own())),
+    ];
+    let mut settings: Vec<Setting> = all.into_iter().flatten().collect();
     let volume = Store::with(&of.store, |store| {
         let before = store.volume(&of.store, &of.name)?;
-        let mut volume = before.clone();
-        if let Some(quota) = args.quota {
-            let quota_bytes = quota.bytes();
-            volume = store.ask(SetQuota { name: of.name.clone(), quota_bytes })?;
-        }
-        if let Some(dedup) = args.dedup {
-            let set = store.ask(SetDedup { name: of.name.clone(), dedup });
-            if set.is_err() && args.quota.is_some() {
-                // Both or none; the first error is the one to tell.
-                let quota_bytes = before.quota_bytes;
-                let _ = store.ask(SetQuota { name: of.name.clone(), quota_bytes });
-            }
-            volume = set?;
-        }
-        Ok(volume)
+        order(&mut settings, &before);
+        change(store, before, &settings)
     })?;
-    let held = human_bytes(volume.mapped_bytes);
-    let quota = args.quota.map(|quota| match quota.bytes() {
-        None => format!("has no quota now and maps {held}"),
-        Some(bytes) => format!("may map {} now and maps {held}", human_bytes(bytes)),
-    });
-    let dedup = args.dedup.map(|dedup| match dedup {
-        Dedup::On => "looks for duplicates of what is written from now on".to_owned(),
-        Dedup::Off => "looks for no duplicates of what is written from now on".to_owned(),
-        Dedup::Auto => "looks for duplicates from now on while there are some".to_owned(),
-    });
-    let done: Vec<String> = quota.into_iter().chain(dedup).collect();
+    let done: Vec<String> = settings.iter().map(|setting| setting.sentence(&volume)).collect();
     report(of, &volume, format_args!("{} {}", of.name, done.join(", and ")))
 }
 

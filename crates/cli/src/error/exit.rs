@@ -36,7 +36,7 @@ impl CliError {
             Self::ServeNbd(nbd::NbdError::Bind { source, .. }) => exit_of_io(source),
             Self::StoreExists { .. }
             | Self::VolumeHoldsData { .. }
-            | Self::OtherDomain { .. }
+            | Self::OtherSetting { .. }
             | Self::ChangedSinceBase { .. }
             | Self::PutAsideStill { .. }
             | Self::OutputExists { .. }
@@ -164,6 +164,8 @@ fn exit_of_request(error: &RequestError) -> Exit {
         | RequestError::TooManyDomains
         | RequestError::BadSize { .. }
         | RequestError::BadQuota { .. }
+        | RequestError::BadReservation { .. }
+        | RequestError::BelowReservation { .. }
         | RequestError::OutOfRange { .. }
         | RequestError::CannotGrow { .. }
         | RequestError::NotAVolume { .. }
@@ -174,7 +176,9 @@ fn exit_of_request(error: &RequestError) -> Exit {
         | RequestError::WouldShrink { .. }
         | RequestError::TooManySnapshots { .. }
         | RequestError::ReadOnly { .. } => Exit::Usage,
-        RequestError::NoSpace | RequestError::QuotaExceeded { .. } => Exit::NoSpace,
+        RequestError::NoSpace
+        | RequestError::QuotaExceeded { .. }
+        | RequestError::NoRoomToReserve { .. } => Exit::NoSpace,
         RequestError::Damaged { .. } | RequestError::DamagedTable { .. } => Exit::Damage,
         RequestError::InUse { .. }
         | RequestError::RollingBack { .. }

@@ -177,7 +177,7 @@ fn volumes(page: &Page, folder: &Folder, store: &str) {
     page.run("volume create", &format!("{store} v --size 1M --quota 1G"));
     page.run("volume create", &format!("{store} w --size 1M --domain tenantA --no-dedup"));
     page.run("volume resize", &format!("{store} v --size 2M"));
-    page.run("volume set", &format!("{store} v --quota 2G"));
+    page.run("volume set", &format!("{store} v --quota 2G --reservation 1M --compression zstd:3"));
     page.run("volume rename", &format!("{store} w u"));
     page.run("volume delete", &format!("{store} u --yes"));
     page.run("import", &format!("{store} v {} --overwrite --yes", folder.path("image")));

@@ -4,6 +4,7 @@
 
 mod busy;
 mod bytes;
+mod codecs;
 mod columns;
 mod completion;
 mod crash;

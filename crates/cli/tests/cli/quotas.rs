@@ -70,3 +70,45 @@ fn a_volume_may_have_no_deduplication() {
     tamis(&format!("volume set {store} v")).fails(2, "--dedup");
     tamis(&format!("check {store}")).ok();
 }
+
+/// Others fill the store, and the volume goes on.
+#[test]
+fn a_volume_has_the_room_that_was_reserved_for_it() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let (large, own) = (folder.path("large"), folder.path("own"));
+    fs::write(&large, noise(1, 64 << 20)).unwrap();
+    fs::write(&own, noise(2, 8 << 20)).unwrap();
+    let made = tamis(&format!("volume create {store} v --size 32M --reservation 8M --json"));
+    assert_eq!(made.ok().json()["reservation_bytes"], 8 << 20);
+    let plain = tamis(&format!("volume create {store} w --size 1G --json")).ok().json();
+    assert!(plain.get("reservation_bytes").is_none(), "{plain}");
+    let shown = tamis(&format!("volume show {store} v")).ok().out;
+    assert!(shown.contains("of which 8 MiB are not mapped yet"), "{shown}");
+    let stats = tamis(&format!("stats {store} --json")).ok().json();
+    assert!(stats["promised_bytes"].as_u64().unwrap() > 8 << 20, "{stats}");
+    tamis(&format!("volume set {store} w --reservation 1G")).fails(6, "the reservation takes");
+    tamis(&format!("volume set {store} v --reservation 40M")).fails(2, "which may map 32 MiB");
+    tamis(&format!("volume set {store} v --quota 4M")).fails(2, "lower its reservation first");
+    let told = tamis(&format!("volume set {store} v --quota 4M --reservation 4M")).ok().out;
+    assert_eq!(told, "v has 4 MiB reserved now, and may map 4 MiB now and maps 0 B\n");
+    tamis(&format!("volume set {store} v --quota none --reservation 8M")).ok();
+    // A volume that has none may have no room.
+    tamis(&format!("import {store} x {large}")).fails(6, "the store is full");
+    let server = Served::start(&store, "");
+    if installed("nbdcopy") {
+        let copy = |file: &str, name: &str| {
+            let uri = format!("nbd+unix:///{name}?socket={store}/nbd.sock");
+            let copied = Command::new("nbdcopy").args(["--flush", file, &uri]).output().unwrap();
+            (copied.status.success(), String::from_utf8_lossy(&copied.stderr).into_owned())
+        };
+        let (copied, said) = copy(&large, "w");
+        assert!(!copied && said.contains("No space left"), "{said}");
+        assert_eq!(copy(&own, "v"), (true, String::new()));
+        let stats = tamis(&format!("stats {store} --json")).ok().json();
+        assert_eq!(stats["promised_bytes"], 0, "{stats}");
+    }
+    tamis(&format!("volume set {store} v --reservation none")).ok();
+    assert_eq!(server.interrupt(), Some(0));
+    tamis(&format!("check {store}")).ok();
+}

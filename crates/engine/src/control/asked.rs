@@ -7,7 +7,8 @@ use crate::collect::step::{CollectRequest, CollectStep};
 use crate::control::{
     Ask, CloneVolume, Close, CloseOpens, DeleteRequest, Explain, GetCompression, GetGeometry,
     GetStats, Grow, ListOpens, ListVolumes, NewVolume, Open, RenameVolume, ResizeVolume, Rollback,
-    SetCompression, SetDedup, SetQuota, SnapshotRequest, TakeCopied,
+    SetCompression, SetDedup, SetQuota, SetReservation, SetVolumeCompression, SnapshotRequest,
+    TakeCopied,
 };
 use crate::door::done::Done;
 use crate::door::error::RequestError;
@@ -71,6 +72,8 @@ verbs! {
     RenameVolume -> VolumeInfo;
     SetQuota -> VolumeInfo;
     SetDedup -> VolumeInfo;
+    SetVolumeCompression -> VolumeInfo;
+    SetReservation -> VolumeInfo;
     DeleteRequest -> ();
     SnapshotRequest -> ();
     TakeCopied -> ();
@@ -109,6 +112,8 @@ impl Verb {
             | Self::RenameVolume(_)
             | Self::SetQuota(_)
             | Self::SetDedup(_)
+            | Self::SetVolumeCompression(_)
+            | Self::SetReservation(_)
             | Self::DeleteRequest(_)
             | Self::SnapshotRequest(_)
             | Self::TakeCopied(_)

@@ -113,6 +113,26 @@ pub struct SetDedup {
     pub dedup: Dedup,
 }
 
+/// Chooses what new frames of a volume are compressed with from now on. What is stored stays as it
+/// is, also where the volume writes it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetVolumeCompression {
+    /// The volume.
+    pub name: String,
+    /// None: as those of the store.
+    pub compression: Option<Compression>,
+}
+
+/// Reserves room for a volume: for what it does not map yet of so many bytes, at its worst case, so
+/// that writes of new chunks to it find room whoever else writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetReservation {
+    /// The volume.
+    pub name: String,
+    /// None: no room is its own.
+    pub reservation_bytes: Option<u64>,
+}
+
 /// Deletes a volume or a snapshot; its space comes back in the background, and clones of snapshots
 /// stay. The caller may have been asked and taken some time since it looked at the name, so it
 /// says which numbers it means: numbers are given once, and each is greater than those before.

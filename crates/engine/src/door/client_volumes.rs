@@ -3,10 +3,12 @@
 
 use format::catalog::Dedup;
 use format::superblock::Geometry;
+use format::units::Compression;
 
 use crate::control::{
     CloneVolume, Close, DeleteRequest, Explain, GetGeometry, GetStats, ListOpens, ListVolumes,
-    NewVolume, Open, RenameVolume, ResizeVolume, Rollback, SetDedup, SetQuota,
+    NewVolume, Open, RenameVolume, ResizeVolume, Rollback, SetDedup, SetQuota, SetReservation,
+    SetVolumeCompression,
 };
 use crate::door::client::Client;
 use crate::door::error::RequestError;
@@ -70,6 +72,24 @@ impl Client {
     /// [`SetDedup`].
     pub fn set_dedup(&self, name: &str, dedup: Dedup) -> Result<VolumeInfo, RequestError> {
         self.ask(SetDedup { name: name.to_owned(), dedup })
+    }
+
+    /// [`SetVolumeCompression`].
+    pub fn set_volume_compression(
+        &self,
+        name: &str,
+        compression: Option<Compression>,
+    ) -> Result<VolumeInfo, RequestError> {
+        self.ask(SetVolumeCompression { name: name.to_owned(), compression })
+    }
+
+    /// [`SetReservation`].
+    pub fn set_reservation(
+        &self,
+        name: &str,
+        reservation_bytes: Option<u64>,
+    ) -> Result<VolumeInfo, RequestError> {
+        self.ask(SetReservation { name: name.to_owned(), reservation_bytes })
     }
 
     /// [`DeleteRequest`], of whatever has this name, also while somebody has it open.

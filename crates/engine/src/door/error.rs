@@ -49,6 +49,44 @@ pub enum RequestError {
         /// Length of a chunk.
         chunk_bytes: u32,
     },
+    /// A reservation is of nothing, or of more than the volume may map.
+    #[error(
+        "{:#} cannot be reserved for volume {name}, which may map {:#} by its size and its quota",
+        ByteCount(*.reservation_bytes), ByteCount(*.most_bytes)
+    )]
+    BadReservation {
+        /// The volume.
+        name: String,
+        /// What was asked for.
+        reservation_bytes: u64,
+        /// The most that it may map.
+        most_bytes: u64,
+    },
+    /// A volume's size or quota would be less than what is reserved for it.
+    #[error(
+        "{:#} are reserved for volume {name}: lower its reservation first",
+        ByteCount(*.reservation_bytes)
+    )]
+    BelowReservation {
+        /// The volume.
+        name: String,
+        /// What is reserved.
+        reservation_bytes: u64,
+    },
+    /// There is no room to reserve.
+    #[error(
+        "the reservation takes {:#} at worst, new chunks that nothing compresses, and {}: reserve \
+         less, free some, or enlarge the store",
+        ByteCount(*.needed_bytes), room_found(*.free_bytes, *.lacks_tables)
+    )]
+    NoRoomToReserve {
+        /// Worst-case bytes of what the volume does not map yet of it.
+        needed_bytes: u64,
+        /// What is free and promised to nobody.
+        free_bytes: u64,
+        /// Whether it is the tables that have no room.
+        lacks_tables: bool,
+    },
     /// The volume may not be written.
     #[error("volume {volume} is read-only")]
     ReadOnly {
@@ -330,6 +368,13 @@ pub enum RequestError {
     /// The engine is closing.
     #[error("the store is being closed")]
     Closing,
+}
+
+fn room_found(free_bytes: u64, lacks_tables: bool) -> String {
+    match lacks_tables {
+        true => "the tables have no room for so many chunks".to_owned(),
+        false => format!("{:#} are free", ByteCount(free_bytes)),
+    }
 }
 
 /// What a name is one of.

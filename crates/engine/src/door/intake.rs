@@ -126,7 +126,8 @@ impl Intake {
             return false;
         }
         let is_waited_for = state.lacks_room || state.space.limit.is_waited_for;
-        request.reserved = !is_waited_for && state.space.try_reserve(request.chunks);
+        request.reserved =
+            !is_waited_for && state.space.try_reserve(Some(request.volume.id), request.chunks);
         state.lacks_room |= !request.reserved;
         // Quotas are set under this lock: a write behind one in the queue is judged by it.
         let acknowledged = request.reserved
@@ -154,8 +155,9 @@ impl Intake {
         }
         // All have room or none: one that waits for some would let those behind it overtake it.
         let chunks = || writes.iter().map(|write| write.chunks);
+        let volume = writes.first().map(|write| write.volume.id);
         let is_waited_for = state.lacks_room || state.space.limit.is_waited_for;
-        let reserved = !is_waited_for && state.space.try_reserve_all(chunks());
+        let reserved = !is_waited_for && state.space.try_reserve_all(volume, chunks());
         state.lacks_room |= !reserved;
         let is_free = |write: &WriteRequest| write.volume.quota_bytes().is_none();
         let at_the_door = |write: &WriteRequest| !write.durable && write.covers_whole_chunks;
@@ -243,7 +245,8 @@ impl Intake {
         }
         let is_waited_for = state.lacks_room || state.space.limit.is_waited_for;
         let room_chunks = request.range.room_chunks();
-        request.reserved = !is_waited_for && state.space.try_reserve(room_chunks);
+        request.reserved =
+            !is_waited_for && state.space.try_reserve(Some(request.range.to.id), room_chunks);
         state.lacks_room |= !request.reserved;
         state.requests.push_back(Request::Copy(request));
         drop(state);

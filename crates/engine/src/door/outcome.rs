@@ -61,10 +61,14 @@ pub struct VolumeInfo {
     pub read_only: bool,
     /// What may be mapped of it at most, if it has a quota.
     pub quota_bytes: Option<u64>,
+    /// Of how much of it the room is its own: what it does not map yet of that, nobody else takes.
+    pub reservation_bytes: Option<u64>,
     /// What its bytes are.
     pub kind: VolumeKind,
     /// Whether duplicates are looked for among what is written to it.
     pub dedup: Dedup,
+    /// What its new frames are compressed with; none: with what the store's are.
+    pub compression: Option<Compression>,
     /// Whether all its new chunks are looked up now, which `auto` changes.
     pub looks_up: bool,
     /// Chunks that were stored without a look-up since the store was opened, or the switch last

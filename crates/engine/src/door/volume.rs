@@ -30,6 +30,8 @@ pub(crate) struct VolumeShared {
     chunk_bytes: u32,
     /// 0: none.
     quota_bytes: AtomicU64,
+    /// 0: none.
+    reservation_bytes: AtomicU64,
     /// Chunks that admitted writes may map.
     quota_reserved: AtomicU64,
     /// Those of them that reservations hold: they are not on their way.
@@ -60,6 +62,7 @@ impl VolumeShared {
             gone: AtomicBool::new(false),
             chunk_bytes,
             quota_bytes: AtomicU64::new(0),
+            reservation_bytes: AtomicU64::new(0),
             quota_reserved: AtomicU64::new(0),
             quota_held: AtomicU64::new(0),
             holds_writers_up: AtomicBool::new(false),
@@ -103,6 +106,27 @@ impl VolumeShared {
     /// The same from now on; 0: any amount.
     pub(crate) fn set_quota_bytes(&self, quota_bytes: u64) {
         self.quota_bytes.store(quota_bytes, Ordering::Release);
+    }
+
+    /// Of how much of it the room is its own.
+    pub(crate) fn reservation_bytes(&self) -> Option<u64> {
+        Some(self.reservation_bytes.load(Ordering::Acquire)).filter(|&bytes| bytes > 0)
+    }
+
+    /// The same from now on; 0: none.
+    pub(crate) fn set_reservation_bytes(&self, reservation_bytes: u64) {
+        self.reservation_bytes.store(reservation_bytes, Ordering::Release);
+    }
+
+    /// That as much of it as `bytes` has room for its reservation.
+    pub(crate) fn check_reserved(&self, bytes: u64) -> Result<(), RequestError> {
+        match self.reservation_bytes() {
+            Some(reservation_bytes) if reservation_bytes > bytes => {
+                let name = self.name();
+                Err(RequestError::BelowReservation { name, reservation_bytes })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Chunks that admitted writes may map, until they are applied.

@@ -16,7 +16,7 @@ use tables::PageError;
 
 use crate::engine::Engine;
 use crate::pages::wanted::Wanted;
-use crate::space::space_budget::PAGES_PER_CHUNK_MAX;
+use crate::space::write_room::PAGES_PER_CHUNK_MAX;
 
 /// Steps that one step of the engine does at most: clients' work goes in between.
 const STEPS_MAX: usize = 4;
@@ -98,7 +98,7 @@ impl Engine {
     }
 
     fn hash_work_has_room(&self) -> bool {
-        let promised_blocks = self.intake.lock().space.reserved_chunks() * PAGES_PER_CHUNK_MAX;
+        let promised_blocks = self.intake.lock().space.promised_chunks() * PAGES_PER_CHUNK_MAX;
         let needed_blocks = promised_blocks + self.state.hash.pages_per_step();
         self.checkpoints.room_blocks(&self.state) >= needed_blocks
     }
@@ -120,9 +120,11 @@ impl Engine {
     /// Blocks that are neither promised nor kept. Until doors are told how many a round that
     /// begins leaves, they are promised nothing more.
     fn spare_blocks_of_round(&mut self) -> u64 {
-        let reserved_chunks = self.intake.lock().space.withhold_chunks();
-        self.published.chunks = reserved_chunks;
-        let kept = reserved_chunks * PAGES_PER_CHUNK_MAX + self.checkpoints.reserve_blocks();
+        let mut intake = self.intake.lock();
+        let promised_chunks = intake.space.promised_chunks();
+        self.published.chunks = intake.space.withhold_chunks();
+        drop(intake);
+        let kept = promised_chunks * PAGES_PER_CHUNK_MAX + self.checkpoints.reserve_blocks();
         self.checkpoints.room_blocks(&self.state).saturating_sub(kept)
     }
 

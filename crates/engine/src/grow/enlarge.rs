@@ -14,7 +14,8 @@
 //! The secret of a store's first keyed domain comes into the geometry in the same steps, and before
 //! the volume that it is for is recorded (`new_volumes.rs`); so does the mark that chunks may be
 //! aside of the Hash-PBN table, before a volume has no deduplication or a write is unindexed
-//! (`dedup.rs`), and the feature of a volume that is no block volume.
+//! (`dedup.rs`), the feature of a volume that is no block volume, and those of a volume with a
+//! codec or room of its own (`codecs.rs`, `reservations.rs`).
 //!
 //! A scrub judges the superblock by the geometry in memory, so its step there and the writing of
 //! another geometry keep out of each other's way.
@@ -22,6 +23,7 @@
 use disk::{AlignedBuf, ZoneGrowth};
 use format::BLOCK_BYTES;
 use format::detection::Detection;
+use format::features::Features;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 use format::units::Zone;
 
@@ -100,6 +102,8 @@ impl Engine {
         match then {
             Then::Make(volume, _) => self.geometry_allows(volume),
             Then::LeaveAside(..) | Then::GoOn => self.geometry.detection.asides,
+            Then::HaveCodec(..) => self.geometry_knows_codecs(),
+            Then::Reserve(_) => self.geometry_knows_reservations(),
         }
     }
 
@@ -108,6 +112,8 @@ impl Engine {
             // Whoever was before it may have taken the room that it found.
             Then::Make(verb, done) => self.accept_verb(Verb::NewVolume(Asked { verb, done })),
             Then::LeaveAside(verb, done) => self.accept_dedup(verb, done),
+            Then::HaveCodec(verb, done) => self.accept_codec(verb, done),
+            Then::Reserve(asked) => self.accept_reservation(asked),
             // The group looks for the mark itself.
             Then::GoOn => {}
         }
@@ -121,9 +127,16 @@ impl Engine {
                 let detection = Detection { asides: true, ..self.geometry.detection };
                 Geometry { detection, ..self.geometry.clone() }
             }
+            Then::HaveCodec(..) => self.geometry_with_feature(Features::VOLUME_CODECS),
+            Then::Reserve(_) => self.geometry_with_feature(Features::VOLUME_RESERVATIONS),
         };
         let version = wanted.version.max(wanted.least_version());
         Ok(Geometry { version, ..wanted })
+    }
+
+    fn geometry_with_feature(&self, feature: u64) -> Geometry {
+        let features = self.geometry.features.with_incompatible(feature);
+        Geometry { features, ..self.geometry.clone() }
     }
 
     /// The geometry is durable in both its blocks.

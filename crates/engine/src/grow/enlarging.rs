@@ -1,12 +1,12 @@
 //! Growths of a store that runs, from their requests to their ends; and what the geometry has to
-//! say before a store has its first domain, its first volume without deduplication, or its first
-//! bucket.
+//! say before a store has its first domain, its first volume without deduplication or with a codec
+//! or room of its own, or its first bucket.
 
 use std::collections::VecDeque;
 
 use format::superblock::Geometry;
 
-use crate::control::{Asked, Grow, NewVolume, SetDedup};
+use crate::control::{Asked, Grow, NewVolume, SetDedup, SetReservation, SetVolumeCompression};
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::outcome::VolumeInfo;
@@ -24,14 +24,21 @@ pub(crate) enum Then {
     Make(NewVolume, Done<VolumeInfo>),
     /// Chunks of a volume may be aside from now on.
     LeaveAside(SetDedup, Done<VolumeInfo>),
-    /// The same of chunks that wait in the write buffer.
+    /// A volume has a codec of its own.
+    HaveCodec(SetVolumeCompression, Done<VolumeInfo>),
+    /// Room is a volume's own.
+    Reserve(Asked<SetReservation>),
+    /// Chunks may be aside of which some wait in the write buffer.
     GoOn,
 }
 
 impl Then {
     pub(crate) fn fail(self, error: RequestError) {
         match self {
-            Self::Make(_, done) | Self::LeaveAside(_, done) => done.fail(error),
+            Self::Make(_, done) | Self::LeaveAside(_, done) | Self::HaveCodec(_, done) => {
+                done.fail(error);
+            }
+            Self::Reserve(asked) => asked.done.fail(error),
             Self::GoOn => {}
         }
     }

@@ -375,6 +375,12 @@ impl Ledger {
             Change::SetDedup { id, dedup } => {
                 volume(self, id, &|volume| volume.entry.dedup = *dedup);
             }
+            Change::SetReservation { id, reservation_bytes } => {
+                volume(self, id, &|volume| volume.entry.reservation_bytes = *reservation_bytes);
+            }
+            Change::SetVolumeCompression { id, compression } => {
+                volume(self, id, &|volume| volume.entry.compression = *compression);
+            }
             Change::DeleteVolume { id } => {
                 volume(self, id, &|volume| volume.entry.state = VolumeState::Deleting);
             }

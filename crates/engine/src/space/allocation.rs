@@ -72,8 +72,9 @@ impl Engine {
     /// Whether the one that has waited longest waits for room that the medium can still give.
     pub(crate) fn allocation_may_come(&self) -> bool {
         let more_bytes = self.placement.space.expected_containers() * self.placement.usable_bytes();
-        let comes = |space: &SpaceBudget, chunks| {
-            space.lacks_bytes(chunks) && !space.lacks_bytes_with(chunks, more_bytes)
+        let comes = |space: &SpaceBudget, volume, chunks| {
+            let lacks = |more_bytes| space.lacks_bytes_with(volume, chunks, more_bytes);
+            lacks(0) && !lacks(more_bytes)
         };
         more_bytes > 0 && self.may_ask_medium() && self.first_waits_for(comes)
     }

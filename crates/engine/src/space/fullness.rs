@@ -79,7 +79,7 @@ impl Engine {
 
     /// Whether clients can be promised a container, and the pages of more than a few chunks.
     fn writes_fit(&self) -> bool {
-        let lacks = |chunks| self.intake.lock().space.lacks(chunks);
+        let lacks = |chunks| self.intake.lock().space.lacks(None, chunks);
         self.placement.has_spare_container() && !lacks(CHUNKS_TO_FIT)
     }
 }

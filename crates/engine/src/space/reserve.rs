@@ -9,8 +9,8 @@ use crate::door::error::RequestError;
 use crate::door::requests::ReserveRequest;
 use crate::door::reservation::Reservation;
 use crate::engine::Engine;
-use crate::space::space_budget::PAGES_PER_CHUNK_MAX;
 use crate::space::waiting::Waiting;
+use crate::space::write_room::PAGES_PER_CHUNK_MAX;
 use crate::space::write_room::ReservedFor;
 
 impl Engine {
@@ -34,7 +34,7 @@ impl Engine {
         }
         let ReserveRequest { room, reserved_for, .. } = request;
         let for_release = reserved_for == ReservedFor::Releases;
-        if !self.intake.lock().space.try_hold(room, for_release) {
+        if !self.intake.lock().space.try_hold(request.volume.id, room, for_release) {
             return Some(request);
         }
         let ReserveRequest { volume, open_id, done, .. } = request;

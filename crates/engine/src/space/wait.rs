@@ -11,7 +11,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::control::Verb;
+use format::units::VolumeId;
+
+use crate::control::{Asked, SetReservation, Verb};
 use crate::door::error::RequestError;
 use crate::door::requests::{CopyRequest, ReserveRequest, UnmapRequest, WriteRequest};
 use crate::engine::Engine;
@@ -39,6 +41,7 @@ impl Engine {
                 Waiting::Ends { unmap, range, ragged } => self.let_ends_in(unmap, range, ragged),
                 Waiting::Reserve(request) => self.let_reserve_in(request),
                 Waiting::Change(verb) => self.let_change_in(verb),
+                Waiting::Promise(promise) => self.let_promise_in(promise.asked),
             };
             match turn {
                 Turn::Left => moved = true,
@@ -47,6 +50,7 @@ impl Engine {
                 Turn::Waits => {
                     match self.waiting.pop_front() {
                         Some(Waiting::Ends { unmap, .. }) => self.give_up_ends(unmap),
+                        Some(Waiting::Promise(promise)) => self.refuse_promise(promise.asked),
                         Some(waiting) => {
                             let error = self.refuse_for_room();
                             waiting.fail(&error);
@@ -71,7 +75,7 @@ impl Engine {
 
     /// One that is larger than all the room enters piece by piece.
     fn let_write_in(&mut self, mut write: WriteRequest) -> Turn {
-        let chunks = self.reserve_some(write.chunks);
+        let chunks = self.reserve_some(write.volume.id, write.chunks);
         if chunks == 0 {
             self.waiting.push_front(Waiting::Write(write));
             return Turn::Waits;
@@ -96,7 +100,7 @@ impl Engine {
 
     /// The same of a copy.
     fn let_copy_in(&mut self, mut copy: CopyRequest) -> Turn {
-        let room_chunks = self.reserve_some(copy.range.room_chunks());
+        let room_chunks = self.reserve_some(copy.range.to.id, copy.range.room_chunks());
         if room_chunks == 0 {
             self.waiting.push_front(Waiting::Copy(copy));
             return Turn::Waits;
@@ -124,7 +128,7 @@ impl Engine {
             unmap.done.fail(error);
             return Turn::Left;
         }
-        if !self.intake.lock().space.try_reserve(ragged) {
+        if !self.intake.lock().space.try_reserve(Some(unmap.volume.id), ragged) {
             self.waiting.push_front(Waiting::Ends { unmap, range, ragged });
             return Turn::Waits;
         }
@@ -157,7 +161,7 @@ impl Engine {
 
     fn let_change_in(&mut self, verb: Verb) -> Turn {
         let is_resize = matches!(verb, Verb::ResizeVolume(_));
-        let lacks_rest = is_resize && self.intake.lock().space.lacks(1);
+        let lacks_rest = is_resize && self.intake.lock().space.lacks(None, 1);
         if lacks_rest || !self.has_room_for_versions(&verb) {
             self.waiting.push_front(Waiting::Change(verb));
             return Turn::Waits;
@@ -167,15 +171,28 @@ impl Engine {
         Turn::Left
     }
 
+    fn let_promise_in(&mut self, asked: Asked<SetReservation>) -> Turn {
+        match self.try_promise(asked) {
+            Some(promise) => {
+                self.waiting.push_front(Waiting::Promise(promise));
+                Turn::Waits
+            }
+            None => {
+                self.checkpoints.relieved();
+                Turn::Left
+            }
+        }
+    }
+
     /// Reserves the worst case of `chunks`; if that is too much although nothing else is on its
     /// way, of fewer. 0 when there is no room now.
-    fn reserve_some(&mut self, chunks: u64) -> u64 {
+    fn reserve_some(&mut self, volume: VolumeId, chunks: u64) -> u64 {
         let alone = self.buffer.groups.is_empty();
         let intake = Arc::clone(&self.intake);
         let mut intake = intake.lock();
         let mut wanted = chunks;
         while wanted > 0 {
-            if intake.space.try_reserve(wanted) {
+            if intake.space.try_reserve(Some(volume), wanted) {
                 return wanted;
             }
             wanted = if alone { wanted / 2 } else { 0 };
@@ -217,11 +234,14 @@ impl Engine {
     }
 
     /// Whether there is too little of something for the one that has waited longest.
-    pub(crate) fn first_waits_for(&self, lacks: impl Fn(&SpaceBudget, u64) -> bool) -> bool {
+    pub(crate) fn first_waits_for(
+        &self,
+        lacks: impl Fn(&SpaceBudget, Option<VolumeId>, u64) -> bool,
+    ) -> bool {
         self.waiting.front().is_some_and(|first| {
             let is_alone = self.buffer.groups.is_empty();
             let chunks = if is_alone { first.least_chunks() } else { first.chunks() };
-            lacks(&self.intake.lock().space, chunks)
+            lacks(&self.intake.lock().space, first.volume(), chunks)
         })
     }
 }

@@ -5,13 +5,23 @@
 
 use std::ops::Range;
 
-use crate::control::Verb;
+use format::units::VolumeId;
+
+use crate::control::{Asked, SetReservation, Verb};
 use crate::door::error::RequestError;
 use crate::door::requests::{CopyRequest, ReserveRequest, UnmapRequest, WriteRequest};
-use crate::space::space_budget::PAGES_PER_CHUNK_MAX;
+use crate::space::write_room::PAGES_PER_CHUNK_MAX;
 
 /// More chunks than any store has, and few enough for sums of their bytes.
 const CHUNKS_MAX: u64 = 1 << 40;
+
+/// The reservation of a volume, for which there was no room yet.
+pub(crate) struct WaitingPromise {
+    pub(crate) asked: Asked<SetReservation>,
+    pub(crate) volume: VolumeId,
+    /// Chunks of a write that takes as many bytes.
+    pub(crate) chunks: u64,
+}
 
 /// A request without a reservation.
 pub(crate) enum Waiting {
@@ -27,6 +37,8 @@ pub(crate) enum Waiting {
     Reserve(ReserveRequest),
     /// One that makes versions, or a volume smaller in the middle of a chunk.
     Change(Verb),
+    /// The reservation of a volume.
+    Promise(WaitingPromise),
 }
 
 impl Waiting {
@@ -41,6 +53,7 @@ impl Waiting {
                 room.chunks.saturating_add(room.writes).min(CHUNKS_MAX)
             }
             Self::Change(Verb::ResizeVolume(_)) => 1,
+            Self::Promise(promise) => promise.chunks.min(CHUNKS_MAX),
             Self::Change(verb) => verb.versions_made().div_ceil(PAGES_PER_CHUNK_MAX),
         }
     }
@@ -51,6 +64,18 @@ impl Waiting {
         if let Self::Write(_) | Self::Copy(_) = self { 1 } else { self.chunks() }
     }
 
+    /// The volume to which it writes; its room is behind that volume's own promise.
+    pub(crate) fn volume(&self) -> Option<VolumeId> {
+        match self {
+            Self::Write(write) => Some(write.volume.id),
+            Self::Copy(copy) => Some(copy.range.to.id),
+            Self::Ends { unmap, .. } => Some(unmap.volume.id),
+            Self::Reserve(reserve) => Some(reserve.volume.id),
+            Self::Promise(promise) => Some(promise.volume),
+            Self::Change(_) => None,
+        }
+    }
+
     pub(crate) fn fail(self, error: &RequestError) {
         match self {
             Self::Write(mut write) => write.fail(error),
@@ -58,6 +83,7 @@ impl Waiting {
             Self::Ends { unmap, .. } => unmap.done.fail(error.clone()),
             Self::Reserve(request) => request.done.fail(error.clone()),
             Self::Change(verb) => verb.fail(error.clone()),
+            Self::Promise(promise) => promise.asked.done.fail(error.clone()),
         }
     }
 }

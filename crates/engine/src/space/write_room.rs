@@ -1,5 +1,9 @@
 //! Room for writes to come, in the worst case: what a reservation is asked for and counted in.
 
+/// Table pages that one chunk may make new: a leaf of the map with an inner page above, a bucket
+/// and the pages of its PBN.
+pub(crate) const PAGES_PER_CHUNK_MAX: u64 = 4;
+
 /// Room for some writes, however their chunks turn out: all new, and none compressible.
 ///
 /// It is counted in chunks and in writes, because both cost: a chunk its frame, its entry in a

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use format::BLOCK_BYTES;
 use format::catalog::{CatalogEntry, VolumeState};
 use format::root::Stream;
-use format::units::{CONTAINER_BYTES, Codec, Compression, Zone};
+use format::units::{CONTAINER_BYTES, Zone};
 
 use crate::devices::WrittenBytes;
 use crate::engine::Engine;
@@ -41,6 +41,7 @@ impl Engine {
             device_bytes: self.device_bytes(table_bytes),
             allocated_bytes: self.allocated_bytes(),
             free_bytes: self.free_bytes(),
+            promised_bytes: self.promised_bytes(),
             capacity_bytes: self.geometry.capacity_bytes(),
             kept_bytes: self.placement.kept_bytes(),
             dead_bytes: totals.dead_frame_bytes,
@@ -57,7 +58,7 @@ impl Engine {
             memory_bytes: self.resident_bytes(),
             memory_bytes_max: self.memory_bytes_max,
             under_way: self.under_way(),
-            compression: compression_name(self.state.compression),
+            compression: self.state.compression.to_string(),
             chunk_bytes: self.geometry.chunk_bytes,
             fingerprint: self.geometry.detection.kind.name().to_owned(),
             verify: self.geometry.detection.verify,
@@ -162,6 +163,12 @@ impl Engine {
         self.intake.lock().space.free_bytes(self.placement.coming_room_bytes())
     }
 
+    /// What volumes with a reservation do not map of it yet. The lock ends here: held over the
+    /// making of all figures, it would be taken twice.
+    fn promised_bytes(&self) -> u64 {
+        self.intake.lock().space.promised_bytes()
+    }
+
     /// Containers that are free or will be, and what is left of the open ones.
     pub(crate) fn unoccupied_bytes(&self) -> u64 {
         self.room_of_containers(self.placement.space.coming_containers())
@@ -231,19 +238,4 @@ fn ratios(referenced_bytes: u64, unique_bytes: u64, stored_bytes: u64) -> [Optio
 fn mapped_by_snapshot(entry: &CatalogEntry) -> Option<u64> {
     let is_snapshot = entry.lineage.snapshot_of.is_some();
     (is_snapshot && entry.state == VolumeState::Live).then_some(entry.mapped_chunks)
-}
-
-/// `lz4`, `zstd:3` or `none`.
-fn compression_name(Compression { codec, level }: Compression) -> String {
-    let name = codec_name(codec);
-    if codec == Codec::Zstd { format!("{name}:{level}") } else { name.to_owned() }
-}
-
-/// `lz4`, `zstd` or `none`.
-pub(crate) fn codec_name(codec: Codec) -> &'static str {
-    match codec {
-        Codec::Raw => "none",
-        Codec::Lz4 => "lz4",
-        Codec::Zstd => "zstd",
-    }
 }

@@ -84,6 +84,8 @@ impl Engine {
             Verb::CollectRequest(Asked { verb, done }) => self.accept_collect(verb, done),
             Verb::Close(asked) => self.begin_close(asked.done),
             Verb::SetDedup(Asked { verb, done }) => self.accept_dedup(verb, done),
+            Verb::SetVolumeCompression(Asked { verb, done }) => self.accept_codec(verb, done),
+            Verb::SetReservation(asked) => self.accept_reservation(asked),
             verb => self.accept_change(verb),
         }
     }
@@ -167,7 +169,7 @@ impl Engine {
         volumes.map(|volume| self.describe(volume)).collect()
     }
 
-    fn describe(&self, volume: &VolumeShared) -> VolumeInfo {
+    pub(crate) fn describe(&self, volume: &VolumeShared) -> VolumeInfo {
         let entry = self.state.catalog.get(volume.id);
         let mapped_chunks = entry.map_or(0, |entry| entry.mapped_chunks);
         let lineage = entry.map(|entry| &entry.lineage);
@@ -179,8 +181,10 @@ impl Engine {
             mapped_bytes: mapped_chunks * u64::from(self.geometry.chunk_bytes),
             read_only: volume.read_only,
             quota_bytes: volume.quota_bytes(),
+            reservation_bytes: volume.reservation_bytes(),
             kind: volume.kind,
             dedup: entry.map(|entry| entry.dedup).unwrap_or_default(),
+            compression: entry.and_then(|entry| entry.compression),
             looks_up: self.volumes.seeking.looks_up(volume.id),
             unsought_chunks: self.volumes.seeking.unsought_chunks(volume.id),
             domain: volume.domain.as_ref().map(|domain| domain.name.clone()),
@@ -207,6 +211,7 @@ impl Engine {
         check_size(size_bytes)?;
         let volume = Arc::clone(self.volumes.volume(name)?);
         self.volumes.check_still(&volume)?;
+        volume.check_reserved(size_bytes)?;
         if size_bytes < volume.size_bytes() {
             if !may_shrink {
                 let (size_bytes, asked_bytes) = (volume.size_bytes(), size_bytes);
@@ -233,6 +238,7 @@ impl Engine {
         if quota_bytes.is_some_and(|bytes| bytes < u64::from(chunk_bytes)) {
             return Err(RequestError::BadQuota { chunk_bytes });
         }
+        volume.check_reserved(quota_bytes.unwrap_or(u64::MAX))?;
         let quota_bytes = quota_bytes.unwrap_or(0);
         {
             // From now on: what stands behind this request in the queue is under it, and no door is
@@ -276,12 +282,14 @@ impl Engine {
         if !even_if_open {
             names.iter().try_for_each(|name| self.volumes.get(name)?.check_unopened())?;
         }
-        let gone = names.iter().filter_map(|name| self.volumes.by_name.remove(name));
+        let gone: Vec<_> =
+            names.iter().filter_map(|name| self.volumes.by_name.remove(name)).collect();
+        gone.iter().for_each(|volume| self.end_promise(volume));
         let delete = |volume: Arc<VolumeShared>| {
             volume.set_gone();
             Change::DeleteVolume { id: volume.id }
         };
-        let mut records = in_records(gone.map(delete).collect());
+        let mut records = in_records(gone.into_iter().map(delete).collect());
         let last = records.pop().unwrap_or_default();
         for changes in records {
             self.buffer.push_closed(Work::Admin { changes, answer: None });

@@ -21,8 +21,8 @@ use crate::control::{Asked, CloneVolume, Rollback, SnapshotRequest, TakeCopied, 
 use crate::door::error::RequestError;
 use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
-use crate::space::space_budget::PAGES_PER_CHUNK_MAX;
 use crate::space::waiting::Waiting;
+use crate::space::write_room::PAGES_PER_CHUNK_MAX;
 use crate::volumes::administer::{Queued, QueuedOf};
 use crate::volumes::shared_of;
 use crate::write::buffer::Work;
@@ -170,7 +170,7 @@ impl Engine {
             Waiting::Copy(copy) => copy.range.is_of(volume),
             Waiting::Ends { unmap, .. } => unmap.volume.id == volume,
             Waiting::Reserve(reserve) => reserve.volume.id == volume,
-            Waiting::Change(..) => false,
+            Waiting::Change(..) | Waiting::Promise(_) => false,
         };
         self.requests.iter().any(|request| request.is_to(volume))
             || self.intake.has_requests_to(volume)

@@ -160,8 +160,9 @@ impl State {
         self.store.copy_tree(TreeId::volume(source), TreeId::volume(id));
         self.next_volume = self.next_volume.max(id.0 + 1);
         let lineage = Lineage { parent: entry.lineage.parent, ..Lineage::default() };
-        // A quota is a volume's own.
-        Some(CatalogEntry { id, root: Default::default(), lineage, quota_bytes: 0, ..entry })
+        // A quota and a reservation are a volume's own.
+        let (quota_bytes, reservation_bytes, root) = (0, 0, Default::default());
+        Some(CatalogEntry { id, root, lineage, quota_bytes, reservation_bytes, ..entry })
     }
 
     fn take_snapshot(&mut self, volume: VolumeId, id: VolumeId, taken_unix_s: u64, name: &str) {

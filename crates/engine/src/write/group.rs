@@ -8,7 +8,6 @@
 //! ([`crate::write::buffer::WriteBuffer::held`]): collection moves held chunks even when nothing
 //! refers to them yet.
 
-use format::domain::DomainId;
 use format::units::{Fingerprint, FrameCheck, Pbn};
 use mutants::mutant;
 use reduce::{ChunkBatch, ChunkRef, FrameEnd, Job};
@@ -20,7 +19,9 @@ use crate::geometry::fingerprinters;
 use crate::options::FRAMES_BYTES_MAX;
 use crate::pages::wanted::Wanted;
 use crate::stats::stages::CoreStage;
+use crate::volumes::codecs::ChunkCodecs;
 use crate::write::buffer::{Group, Stage, Work};
+use crate::write::new_chunks::NewChunks;
 use crate::write::partial::Base;
 use crate::write::slot::{GROUP_BYTES, GROUP_SLOTS, Plan, Planned, Slot, SlotData, SlotPlace};
 
@@ -413,33 +414,29 @@ impl Engine {
         let Some(group) = self.buffer.group_mut(id) else { return };
         let room = plans.len().min(JOB_CHUNKS);
         let mut domains = self.volumes.domains.of_chunks();
-        let mut jobs: Vec<(ChunkBatch, Vec<Pbn>, Vec<DomainId>)> =
-            Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
+        let mut codecs = ChunkCodecs::new(&self.state, &self.geometry);
+        let mut jobs: Vec<NewChunks> = Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
         for (slot, &plan) in group.slots_mut().iter_mut().zip(plans) {
             slot.plan = if slot.plan == Plan::Void { Plan::Void } else { plan };
             if let (Some((pbn, frame)), SlotData::Whole(chunk)) = (plan.stores(), &slot.data) {
                 if frame.is_multiple_of(JOB_CHUNKS) {
-                    jobs.push((
-                        ChunkBatch::with_capacity(room),
-                        Vec::with_capacity(room),
-                        Vec::new(),
-                    ));
+                    jobs.push(NewChunks::with_capacity(room));
                 }
-                if let Some((chunks, pbns, of)) = jobs.last_mut() {
-                    chunks.push(chunk);
-                    pbns.push(pbn);
+                if let Some(new) = jobs.last_mut() {
+                    new.chunks.push(chunk);
+                    new.pbns.push(pbn);
                     if !mutant!(ForgetsDomainOfFrame) {
-                        domains.push(slot.volume, of);
+                        domains.push(slot.volume, &mut new.domains);
                     }
+                    codecs.push(slot.volume, &mut new.compressions);
                 }
             }
         }
         group.jobs_out = jobs.len();
         group.frames.resize_with(group.jobs_out, || None);
         group.stage = Stage::Compressing;
-        let jobs = jobs.into_iter().enumerate().map(|(job, (chunks, pbns, domains))| {
-            Job::Compress { tag: tag(id, job), compression, chunks, pbns, domains }
-        });
+        let jobs = jobs.into_iter().enumerate();
+        let jobs = jobs.map(|(job, new)| new.into_job(tag(id, job), compression));
         self.workers.submit_all(jobs.collect());
     }
 

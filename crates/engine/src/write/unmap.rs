@@ -60,7 +60,8 @@ impl Engine {
         let range = self.to_the_end(&unmap.volume, offset_bytes..offset_bytes + length_bytes);
         self.intake.lookaside.stamp(unmap.volume.id, range.clone());
         let ragged = ragged_chunks(range.clone(), self.geometry.chunk_bytes);
-        if self.intake.lock().space.try_reserve(ragged) {
+        let volume = Some(unmap.volume.id);
+        if self.intake.lock().space.try_reserve(volume, ragged) {
             let ack = Ack::new(Some(unmap.done));
             let is_paid = self.buffer_unmap(&unmap.volume, &range, &ack);
             self.unmap_buffered(ack, unmap.durable, is_paid, ragged);
@@ -110,7 +111,7 @@ impl Engine {
     ) -> Result<(), RequestError> {
         let range = self.to_the_end(volume, offset_bytes..volume.size_bytes());
         let ragged = ragged_chunks(range.clone(), self.geometry.chunk_bytes);
-        if !self.intake.lock().space.try_reserve(ragged) {
+        if !self.intake.lock().space.try_reserve(Some(volume.id), ragged) {
             return Err(RequestError::NoSpace);
         }
         self.intake.lookaside.stamp(volume.id, range.clone());

@@ -15,47 +15,22 @@
 
 use std::ops::Range;
 
+use super::kinds::{
+    KIND_CARRY, KIND_CLONE_VOLUME, KIND_COPY, KIND_COPY_NAMED, KIND_CREATE_VOLUME,
+    KIND_CREATE_VOLUME_IN, KIND_CREATE_VOLUME_OF_KIND, KIND_CUT_OFF, KIND_DELETE_VOLUME,
+    KIND_DROP_COPY, KIND_DROP_VOLUME, KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP,
+    KIND_MOVE, KIND_MOVE_CHECKED, KIND_MOVE_NAMED, KIND_OPEN_COLLECTION_CONTAINER,
+    KIND_OPEN_CONTAINER, KIND_OPENED, KIND_RENAME_VOLUME, KIND_RESIZE_VOLUME, KIND_ROLLBACK,
+    KIND_SEAL_CONTAINER, KIND_SET_COMPRESSION, KIND_SET_DEDUP, KIND_SET_ORIGIN, KIND_SET_QUOTA,
+    KIND_SET_RESERVATION, KIND_SET_VOLUME_COMPRESSION, KIND_STORE, KIND_STORE_ASIDE,
+    KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP,
+};
 #[cfg(doc)]
 use crate::catalog::VolumeName;
 use crate::catalog::{Dedup, NAME_BYTES_MAX, Origin, VolumeKind};
 use crate::domain::Domain;
 use crate::root::Stream;
 use crate::units::{Compression, ContainerId, Fingerprint, FrameCheck, Lba, Pba, Pbn, VolumeId};
-
-pub(crate) const KIND_STORE: u8 = 1;
-pub(crate) const KIND_MAP: u8 = 2;
-pub(crate) const KIND_UNMAP: u8 = 3;
-pub(crate) const KIND_MOVE: u8 = 4;
-pub(crate) const KIND_FORGET: u8 = 5;
-pub(crate) const KIND_OPEN_CONTAINER: u8 = 6;
-pub(crate) const KIND_SEAL_CONTAINER: u8 = 7;
-pub(crate) const KIND_FREE_CONTAINER: u8 = 8;
-pub(crate) const KIND_CREATE_VOLUME: u8 = 9;
-pub(crate) const KIND_RESIZE_VOLUME: u8 = 10;
-pub(crate) const KIND_RENAME_VOLUME: u8 = 11;
-pub(crate) const KIND_DELETE_VOLUME: u8 = 12;
-pub(crate) const KIND_DROP_VOLUME: u8 = 13;
-pub(crate) const KIND_SET_COMPRESSION: u8 = 14;
-pub(crate) const KIND_OPENED: u8 = 15;
-pub(crate) const KIND_STORE_CHECKED: u8 = 16;
-pub(crate) const KIND_MOVE_CHECKED: u8 = 17;
-pub(crate) const KIND_TAKE_SNAPSHOT: u8 = 18;
-pub(crate) const KIND_CLONE_VOLUME: u8 = 19;
-pub(crate) const KIND_CUT_OFF: u8 = 20;
-pub(crate) const KIND_ROLLBACK: u8 = 21;
-pub(crate) const KIND_GIVE_BACK: u8 = 22;
-pub(crate) const KIND_COPY: u8 = 23;
-pub(crate) const KIND_DROP_COPY: u8 = 24;
-pub(crate) const KIND_OPEN_COLLECTION_CONTAINER: u8 = 26;
-pub(crate) const KIND_SET_QUOTA: u8 = 27;
-pub(crate) const KIND_STORE_ASIDE: u8 = 28;
-pub(crate) const KIND_MOVE_NAMED: u8 = 29;
-pub(crate) const KIND_COPY_NAMED: u8 = 30;
-pub(crate) const KIND_CREATE_VOLUME_IN: u8 = 31;
-pub(crate) const KIND_CARRY: u8 = 32;
-pub(crate) const KIND_SET_DEDUP: u8 = 33;
-pub(crate) const KIND_SET_ORIGIN: u8 = 34;
-pub(crate) const KIND_CREATE_VOLUME_OF_KIND: u8 = 35;
 
 pub(crate) const PBN_BYTES: usize = 6;
 
@@ -269,6 +244,20 @@ pub enum Change {
         /// Whether they are.
         dedup: Dedup,
     },
+    /// New frames of a volume are compressed so, or as the store's are.
+    SetVolumeCompression {
+        /// Which.
+        id: VolumeId,
+        /// With what; none: with what the store's are.
+        compression: Option<Compression>,
+    },
+    /// Room is a volume's own, for what it does not map yet of so many bytes.
+    SetReservation {
+        /// Which.
+        id: VolumeId,
+        /// Of how many; 0: none.
+        reservation_bytes: u64,
+    },
     /// A snapshot is a copy of one that was taken elsewhere, or here before.
     SetOrigin {
         /// Which.
@@ -449,6 +438,14 @@ impl Change {
             Self::SetDedup { id, dedup } => {
                 push_kind(body, KIND_SET_DEDUP, id.0);
                 body.push(*dedup as u8);
+            }
+            Self::SetVolumeCompression { id, compression } => {
+                push_kind(body, KIND_SET_VOLUME_COMPRESSION, id.0);
+                body.extend_from_slice(&Compression::volume_bytes(*compression));
+            }
+            Self::SetReservation { id, reservation_bytes } => {
+                push_kind(body, KIND_SET_RESERVATION, id.0);
+                push_u64(body, *reservation_bytes);
             }
             Self::SetOrigin { id, origin } => {
                 push_kind(body, KIND_SET_ORIGIN, id.0);

@@ -2,14 +2,16 @@
 
 use std::iter::FusedIterator;
 
-use super::change::{
-    Change, KIND_CARRY, KIND_CLONE_VOLUME, KIND_COPY, KIND_COPY_NAMED, KIND_CREATE_VOLUME,
+use super::change::{Change, PBN_BYTES};
+use super::kinds::{
+    KIND_CARRY, KIND_CLONE_VOLUME, KIND_COPY, KIND_COPY_NAMED, KIND_CREATE_VOLUME,
     KIND_CREATE_VOLUME_IN, KIND_CREATE_VOLUME_OF_KIND, KIND_CUT_OFF, KIND_DELETE_VOLUME,
     KIND_DROP_COPY, KIND_DROP_VOLUME, KIND_FORGET, KIND_FREE_CONTAINER, KIND_GIVE_BACK, KIND_MAP,
     KIND_MOVE, KIND_MOVE_CHECKED, KIND_MOVE_NAMED, KIND_OPEN_COLLECTION_CONTAINER,
     KIND_OPEN_CONTAINER, KIND_OPENED, KIND_RENAME_VOLUME, KIND_RESIZE_VOLUME, KIND_ROLLBACK,
     KIND_SEAL_CONTAINER, KIND_SET_COMPRESSION, KIND_SET_DEDUP, KIND_SET_ORIGIN, KIND_SET_QUOTA,
-    KIND_STORE, KIND_STORE_ASIDE, KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP, PBN_BYTES,
+    KIND_SET_RESERVATION, KIND_SET_VOLUME_COMPRESSION, KIND_STORE, KIND_STORE_ASIDE,
+    KIND_STORE_CHECKED, KIND_TAKE_SNAPSHOT, KIND_UNMAP,
 };
 use crate::catalog::{Dedup, Origin, VolumeKind, VolumeName};
 use crate::domain::Domain;
@@ -167,6 +169,10 @@ impl<'a> Changes<'a> {
         Ok(Compression { codec, level: self.take_u8()?.cast_signed() })
     }
 
+    fn take_volume_compression(&mut self) -> Result<Option<Compression>, FormatError> {
+        Compression::of_volume_bytes(Structure::Change, array_at(self.take(2)?, 0))
+    }
+
     fn take_change(&mut self) -> Result<Change, FormatError> {
         Ok(match self.take_u8()? {
             KIND_MAP => self.take_map()?,
@@ -282,6 +288,14 @@ impl<'a> Changes<'a> {
             KIND_SET_DEDUP => {
                 Change::SetDedup { id: self.take_volume()?, dedup: self.take_dedup()? }
             }
+            KIND_SET_RESERVATION => Change::SetReservation {
+                id: self.take_volume()?,
+                reservation_bytes: self.take_u64()?,
+            },
+            KIND_SET_VOLUME_COMPRESSION => Change::SetVolumeCompression {
+                id: self.take_volume()?,
+                compression: self.take_volume_compression()?,
+            },
             KIND_SET_ORIGIN => {
                 Change::SetOrigin { id: self.take_volume()?, origin: self.take_origin()? }
             }

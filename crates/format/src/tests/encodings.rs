@@ -179,7 +179,9 @@ fn catalog_entry() -> CatalogEntry {
         state: VolumeState::Deleting,
         read_only: true,
         quota_bytes: 0,
+        reservation_bytes: 0,
         dedup: Dedup::On,
+        compression: None,
         domain: None,
         root: tree(6),
         created_generation: 0x74,
@@ -409,4 +411,36 @@ fn version_4_says_what_kind_a_volume_is() {
     let mut plain = body;
     *plain.last_mut().unwrap() = 0;
     assert!(Changes::new(&plain).next().unwrap().is_err(), "an older change makes that volume");
+}
+
+#[test]
+fn version_4_says_what_a_volumes_frames_are_compressed_with() {
+    let page = |compression| {
+        let entry = CatalogEntry { compression, ..catalog_entry() };
+        let mut page = Page::empty(PageId { tree: TreeId::CATALOG, level: 0, index: 0 });
+        catalog::set(&mut page, 0, Some(&entry));
+        assert_eq!(catalog::get(&page, 0).unwrap(), Some(entry));
+        page
+    };
+    assert_eq!(page(None).payload()[472..474], [0, 0]);
+    let lz4 = Compression { codec: Codec::Lz4, level: 0 };
+    assert_eq!(page(Some(lz4)).payload()[472..474], [2, 0]);
+    let mut zstd = page(Some(Compression { codec: Codec::Zstd, level: -7 }));
+    assert_eq!(zstd.payload()[472..474], [3, 249]);
+    zstd.payload_mut()[472] = 4;
+    assert!(catalog::get(&zstd, 0).is_err(), "a codec that nobody knows passed");
+    let mut body = changes(36..=36);
+    assert_eq!((body.len(), body[0], body[5..].to_vec()), (7, 36, vec![3, 9]));
+    body[5] = 0;
+    assert!(Changes::new(&body).next().unwrap().is_err(), "a level without a codec passed");
+}
+
+#[test]
+fn version_4_says_what_is_reserved_for_a_volume() {
+    let entry = CatalogEntry { reservation_bytes: 0x1234_5678, ..catalog_entry() };
+    let mut page = Page::empty(PageId { tree: TreeId::CATALOG, level: 0, index: 0 });
+    catalog::set(&mut page, 0, Some(&entry));
+    assert_eq!(page.payload()[474..482], *b"\x78\x56\x34\x12\0\0\0\0");
+    assert_eq!(catalog::get(&page, 0).unwrap(), Some(entry));
+    assert_eq!(changes(37..=37), [37, 0x51, 0, 0, 0, 0x6c, 0, 0, 0, 0, 0, 0, 0]);
 }

@@ -304,6 +304,9 @@ fn catalog() -> Layout {
         (catalog::KIND_AT, "kind"),
         (catalog::INCOMPATIBLE_FLAGS_AT, "incompatible flags"),
         (catalog::COMPATIBLE_FLAGS_AT, "compatible flags"),
+        (catalog::CODEC_AT, "codec"),
+        (catalog::LEVEL_AT, "level"),
+        (catalog::RESERVATION_AT, "reservation"),
         (catalog::REST_AT, "zero"),
     ];
     Layout { title: "Leaf of volumes", length_bytes: catalog::ENTRY_BYTES, fields }

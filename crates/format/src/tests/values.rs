@@ -52,6 +52,13 @@ fn dedup(number: u32) -> Dedup {
     Dedup::from_number((number % 3) as u8).unwrap()
 }
 
+/// One of those that a volume may have of its own, or none.
+fn volume_compression(number: u32) -> Option<Compression> {
+    let [codec, level, ..] = number.to_le_bytes();
+    let codec = (codec % 4).checked_sub(1).and_then(Codec::from_number);
+    codec.map(|codec| Compression { codec, level: level.cast_signed() })
+}
+
 pub(super) fn pba_entry() -> impl Strategy<Value = PbaEntry> {
     (pba(), any::<u32>(), any::<bool>()).prop_map(|(pba, references, aside)| PbaEntry {
         pba,
@@ -113,7 +120,9 @@ pub(super) fn catalog_entry() -> impl Strategy<Value = CatalogEntry> {
                 state,
                 read_only,
                 quota_bytes,
+                reservation_bytes: mapped_chunks / 2,
                 dedup: dedup(id),
+                compression: volume_compression(id),
                 domain,
                 root,
                 created_generation,
@@ -180,14 +189,16 @@ pub(super) fn detection() -> impl Strategy<Value = Detection> {
 
 fn features() -> impl Strategy<Value = Features> {
     let pair = option::of((1..u128::MAX, select(PairRole::ALL.to_vec()), any::<u64>()));
-    (any::<u64>(), any::<bool>(), pair).prop_map(|(compatible, buckets, pair)| {
+    (any::<u64>(), any::<[bool; 2]>(), pair).prop_map(|(compatible, [buckets, codecs], pair)| {
         let features = Features {
             compatible,
             read_only_compatible: if pair.is_some() { Features::PAIRED } else { 0 },
             pair: pair.map(|(uuid, role, epoch)| Pair { uuid: uuid.to_le_bytes(), role, epoch }),
             ..Features::default()
         };
-        features.with_incompatible(if buckets { Features::BUCKETS } else { 0 })
+        let bits = [(buckets, Features::BUCKETS), (codecs, Features::VOLUME_CODECS)];
+        let bits = bits.into_iter().filter(|(has, _)| *has).map(|(_, bit)| bit);
+        features.with_incompatible(bits.sum())
     })
 }
 
@@ -419,6 +430,8 @@ fn version_change() -> impl Strategy<Value = Change> {
                 Change::GiveBack { id, leaves: one },
                 Change::SetQuota { id, quota_bytes: other },
                 Change::SetDedup { id, dedup: dedup(other as u32) },
+                Change::SetVolumeCompression { id, compression: volume_compression(one as u32) },
+                Change::SetReservation { id, reservation_bytes: one },
                 Change::SetOrigin { id, origin },
             ])
         },
@@ -505,5 +518,10 @@ pub(super) fn one_of_each_change() -> Vec<Change> {
         Change::SetDedup { id: volume, dedup: Dedup::Auto },
         Change::SetOrigin { id: volume, origin: Origin { uuid: [0x68; 16], number: 0x69 } },
         bucket,
+        Change::SetVolumeCompression {
+            id: volume,
+            compression: Some(Compression { codec: Codec::Zstd, level: 9 }),
+        },
+        Change::SetReservation { id: volume, reservation_bytes: 0x6c },
     ]
 }

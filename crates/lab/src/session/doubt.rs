@@ -135,7 +135,9 @@ mod tests {
             size_bytes: CHUNK_BYTES as u64,
             read_only: false,
             quota: None,
+            reserved: None,
             dedup: engine::Dedup::On,
+            codec: None,
             domain: None,
             kind: Default::default(),
         })

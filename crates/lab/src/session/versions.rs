@@ -24,7 +24,9 @@ impl Session<'_> {
         self.opening.client.administer(verb, done);
         match self.wait_for(tag)? {
             Ok(reply) => self.take_change(&Changed::default(), &reply).map(|()| true),
-            Err(RequestError::NoSpace) if self.shape.tight => {
+            Err(RequestError::NoSpace | RequestError::NoRoomToReserve { .. })
+                if self.shape.tight =>
+            {
                 self.refused += 1;
                 self.oracle.withdraw_to(before);
                 Ok(false)
@@ -57,7 +59,7 @@ impl Session<'_> {
         for (&[volume, snapshot], entry) in taken.iter().zip(entries) {
             self.oracle.copy_chunks(volume, snapshot);
             let name = format!("{}@{own}", entry.name);
-            let copy = Entry { name, read_only: true, quota: None, ..entry };
+            let copy = Entry { name, read_only: true, quota: None, reserved: None, ..entry };
             self.oracle.write(Register::Volume(snapshot), Value::Volume(copy));
         }
         self.oracle.join_from(before);
@@ -76,7 +78,13 @@ impl Session<'_> {
         let name = format!("v{volume}");
         let before = self.oracle.written();
         self.oracle.copy_chunks(snapshot, volume);
-        let copy = Entry { name: name.clone(), read_only: false, quota: None, ..entry.clone() };
+        let copy = Entry {
+            name: name.clone(),
+            read_only: false,
+            quota: None,
+            reserved: None,
+            ..entry.clone()
+        };
         self.oracle.write(Register::Volume(volume), Value::Volume(copy));
         self.oracle.join_from(before);
         let request = control::CloneVolume { snapshot: entry.name, name: name.clone() };

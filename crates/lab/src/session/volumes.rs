@@ -25,7 +25,17 @@ impl Session<'_> {
         let (name_of, dedup, before) = (name.clone(), Dedup::On, self.oracle.written());
         let kind = self.shape.kind_of(volume);
         let named = name_of;
-        let entry = Entry { name: named, size_bytes, read_only, quota, dedup, domain: of, kind };
+        let entry = Entry {
+            name: named,
+            size_bytes,
+            read_only,
+            quota,
+            reserved: None,
+            dedup,
+            codec: None,
+            domain: of,
+            kind,
+        };
         self.oracle.write(Register::Volume(volume), Value::Volume(entry));
         let waits = domain.is_some() || kind != VolumeKind::Block;
         let new = NewVolume { name: name.clone(), size_bytes, read_only, domain, kind };
@@ -54,6 +64,9 @@ impl Session<'_> {
 
     pub(crate) fn resize(&mut self, volume: u32, sectors: u64) -> Result<(), Broken> {
         let Some(entry) = self.changeable(volume) else { return Ok(()) };
+        if entry.reserves_more_than(sectors / SECTORS) {
+            return Ok(());
+        }
         let (old_sectors, before) = (entry.size_bytes / SECTOR_BYTES, self.oracle.written());
         if sectors < old_sectors {
             let tail = Range { volume, first: sectors, count: old_sectors - sectors };
@@ -75,11 +88,26 @@ impl Session<'_> {
     /// A volume may map so many chunks, or any number.
     pub(crate) fn set_quota(&mut self, volume: u32, chunks: u64) -> Result<(), Broken> {
         let Some(entry) = self.changeable(volume) else { return Ok(()) };
+        if chunks > 0 && entry.reserves_more_than(chunks) {
+            return Ok(());
+        }
         let (quota, before) = ((chunks > 0).then_some(chunks), self.oracle.written());
         let name = entry.name.clone();
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { quota, ..entry }));
         let quota_bytes = quota.map(|chunks| chunks * CHUNK_BYTES as u64);
         self.change_now(control::SetQuota { name, quota_bytes }, before).map(drop)
+    }
+
+    /// Room for so many chunks of a volume is its own, or for as many as it may map; refused where
+    /// it is not there.
+    pub(crate) fn set_reservation(&mut self, volume: u32, chunks: u64) -> Result<(), Broken> {
+        let Some(entry) = self.changeable(volume) else { return Ok(()) };
+        let most = (entry.size_bytes / CHUNK_BYTES as u64).min(entry.quota.unwrap_or(u64::MAX));
+        let reserved = Some(chunks.min(most)).filter(|&chunks| chunks > 0);
+        let (name, before) = (entry.name.clone(), self.oracle.written());
+        self.oracle.write(Register::Volume(volume), Value::Volume(Entry { reserved, ..entry }));
+        let reservation_bytes = reserved.map(|chunks| chunks * CHUNK_BYTES as u64);
+        self.change_now(control::SetReservation { name, reservation_bytes }, before).map(drop)
     }
 
     /// Whether duplicates are looked for in a volume. The first in which not all are found is there
@@ -89,6 +117,20 @@ impl Session<'_> {
         let (name, before) = (entry.name.clone(), self.oracle.written());
         self.oracle.write(Register::Volume(volume), Value::Volume(Entry { dedup, ..entry }));
         self.change_now(control::SetDedup { name, dedup }, before).map(drop)
+    }
+
+    /// From now on new chunks of a volume are compressed so. The first codec of a volume is there
+    /// when the geometry has been written.
+    pub(crate) fn set_codec(
+        &mut self,
+        volume: u32,
+        codec: Option<Compression>,
+    ) -> Result<(), Broken> {
+        let Some(entry) = self.changeable(volume) else { return Ok(()) };
+        let (name, before) = (entry.name.clone(), self.oracle.written());
+        self.oracle.write(Register::Volume(volume), Value::Volume(Entry { codec, ..entry }));
+        let request = control::SetVolumeCompression { name, compression: codec };
+        self.change_now(request, before).map(drop)
     }
 
     /// From now on new chunks are compressed so.

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    Address, Ask, Caches, Client, Completions, Dedup, DomainSecret, Done, Engine, OpenReport,
-    OpenVolume, Options, Reply, RequestError, Stats, control,
+    Address, Ask, Caches, Client, Completions, DomainSecret, Done, Engine, OpenReport, OpenVolume,
+    Options, Reply, RequestError, Stats, VolumeInfo, control,
 };
+use format::features::Features;
 use format::superblock::Geometry;
 
 use crate::dice::mixed;
@@ -232,10 +233,25 @@ impl Opening {
         self.administer(control::GetGeometry {})
     }
 
-    /// Whether duplicates are looked for, by volume and snapshot.
-    fn dedups(&mut self) -> Result<BTreeMap<String, Dedup>, Broken> {
+    /// Volumes and snapshots as they are listed, by name. What they have, the geometry knows of.
+    fn listed(&mut self) -> Result<BTreeMap<String, VolumeInfo>, Broken> {
         let volumes = self.administer(control::ListVolumes::all())?;
-        Ok(volumes.into_iter().map(|volume| (volume.name, volume.dedup)).collect())
+        let has = |one: &VolumeInfo| one.compression.is_some() || one.reservation_bytes.is_some();
+        // Who has neither is asked nothing else: the run stays what it was.
+        let features = match volumes.iter().any(has) {
+            true => self.geometry()?.features,
+            false => Features::default(),
+        };
+        let knows = |feature| features.incompatible & feature != 0;
+        let is_known = |volume: &VolumeInfo| {
+            let codec = volume.compression.is_none() || knows(Features::VOLUME_CODECS);
+            let room = volume.reservation_bytes.is_none() || knows(Features::VOLUME_RESERVATIONS);
+            codec && room
+        };
+        match volumes.iter().find(|volume| !is_known(volume)) {
+            Some(volume) => Err(strange("what the geometry knows of", volume)),
+            None => Ok(volumes.into_iter().map(|volume| (volume.name.clone(), volume)).collect()),
+        }
     }
 
     /// Everything that the oracle has ever heard of, as the store has it now.
@@ -243,16 +259,21 @@ impl Opening {
         let mut found = Found::default();
         let compression = self.administer(control::GetCompression {})?;
         found.values.insert(Register::Compression, Value::Compression(compression));
-        let dedups = self.dedups()?;
+        let listed = self.listed()?;
         let volumes: Vec<(u32, Arc<OpenVolume>)> =
             self.volumes.iter().map(|(number, volume)| (*number, Arc::clone(volume))).collect();
         for (number, volume) in volumes {
             let (name, size_bytes) = (volume.name(), volume.size_bytes());
             let quota = volume.quota_bytes().map(|bytes| bytes / CHUNK_BYTES as u64);
             let (read_only, domain) = (volume.read_only(), volume.domain().map(str::to_owned));
-            let dedup = dedups.get(&name).copied().unwrap_or_default();
+            let info = listed.get(&name);
+            let (dedup, codec) =
+                info.map(|info| (info.dedup, info.compression)).unwrap_or_default();
+            let reserved = info.and_then(|info| info.reservation_bytes);
+            let reserved = reserved.map(|bytes| bytes / CHUNK_BYTES as u64);
             let kind = volume.kind();
-            let entry = Entry { name, size_bytes, read_only, quota, dedup, domain, kind };
+            let entry =
+                Entry { name, size_bytes, read_only, quota, reserved, dedup, codec, domain, kind };
             found.values.insert(Register::Volume(number), Value::Volume(entry));
             let chunks = size_bytes.div_ceil(CHUNK_BYTES as u64);
             for (first, end) in runs(&oracle.chunks(number, 0..chunks), chunks) {

@@ -3,7 +3,7 @@
 
 use super::{Believed, SECTORS, Workload};
 use crate::script::{Request, Verb};
-use engine::Dedup;
+use engine::{Codec, Compression, Dedup};
 
 /// Sectors that doors answer at most.
 const DOOR_SECTORS: u64 = 64;
@@ -52,6 +52,29 @@ impl Workload<'_> {
             _ => Dedup::Auto,
         };
         Some(Request { verb: Verb::Dedup { volume, dedup }, steps: self.dedups.below(12) as u32 })
+    }
+
+    /// Now and then a volume gets a codec of its own, or follows the store again; in a tight store
+    /// it gets room of its own, or loses it.
+    pub(super) fn codec_request(&mut self) -> Option<Request> {
+        if !self.shape.has_codecs() || !self.dedups.once_in(10) {
+            return None;
+        }
+        let at = self.dedups.below(self.volumes.len().max(1) as u64) as usize;
+        let volume = self.volumes.get(at)?.number;
+        if self.shape.tight && self.dedups.once_in(2) {
+            let chunks = self.dedups.below(4) * self.dedups.below(100);
+            let verb = Verb::Promise { volume, chunks };
+            return Some(Request { verb, steps: self.dedups.below(12) as u32 });
+        }
+        let compression = match self.dedups.below(4) {
+            0 => None,
+            1 => Some(Compression { codec: Codec::Raw, level: 0 }),
+            2 => Some(Compression { codec: Codec::Lz4, level: 0 }),
+            _ => Some(Compression { codec: Codec::Zstd, level: 1 }),
+        };
+        let verb = Verb::Codec { volume, compression };
+        Some(Request { verb, steps: self.dedups.below(12) as u32 })
     }
 
     /// Now and then a volume maps what another one does, or what it does itself elsewhere; and the

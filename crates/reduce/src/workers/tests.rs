@@ -19,6 +19,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 const RAW: Compression = Compression { codec: Codec::Raw, level: 0 };
+const LZ4: Compression = Compression { codec: Codec::Lz4, level: 0 };
 
 #[derive(Debug, PartialEq, Eq)]
 enum Output {
@@ -106,6 +107,11 @@ fn image(compression: Compression, chunks: &ChunkBatch) -> (Arc<Vec<u8>>, Vec<Fr
     (Arc::new(image), frames)
 }
 
+/// A chunk that every codec makes shorter.
+fn even(byte: u8) -> ChunkRef {
+    ChunkRef::new(Arc::new(ChunkBuf::new(vec![byte; 4096])), 0, 4096)
+}
+
 fn by(n: u32) -> Fingerprinters {
     let kind = FingerprintKind::ALL[n as usize % FingerprintKind::ALL.len()];
     let secret = Some(DomainSecret([n as u8; 32]));
@@ -117,6 +123,13 @@ fn domains(n: u32, chunks: usize) -> Vec<DomainId> {
     let count = if n.is_multiple_of(3) { 0 } else { chunks as u16 };
     let id = |at: u16| DomainId::new(if n % 3 == 1 { 5 } else { at % 3 }).unwrap();
     (0..count).map(id).collect()
+}
+
+/// None, or one after the other.
+fn compressions(n: u32, chunks: usize) -> Vec<Compression> {
+    let all = [RAW, LZ4, Compression { codec: Codec::Zstd, level: 1 }];
+    let count = if n.is_multiple_of(2) { 0 } else { chunks };
+    all.into_iter().cycle().take(count).collect()
 }
 
 fn jobs() -> Vec<Job> {
@@ -138,7 +151,14 @@ fn jobs() -> Vec<Job> {
                     let (image, frames) = image(RAW, &chunks);
                     Job::Recompress { tag, compression, image, frames, plain_bytes: 4096 }
                 }
-                _ => Job::Compress { tag, compression, chunks, pbns, domains: domains(n, count) },
+                _ => Job::Compress {
+                    tag,
+                    compression,
+                    compressions: compressions(n, count),
+                    chunks,
+                    pbns,
+                    domains: domains(n, count),
+                },
             }
         })
         .chain([Job::Prepare { wanted: MemoryWanted { pages: 2, lists: 1, slots: 3 } }])
@@ -160,6 +180,7 @@ fn frames_are_found_by_their_ends() {
     let job = Job::Compress {
         tag: 1,
         compression,
+        compressions: Vec::new(),
         chunks: chunks(3).iter().collect(),
         pbns,
         domains: Vec::new(),
@@ -178,6 +199,34 @@ fn frames_are_found_by_their_ends() {
     }
 }
 
+/// Also where one of few chunks has a slow codec: such a job is a worker's.
+#[test]
+fn every_chunk_has_its_codec() {
+    let zstd = Compression { codec: Codec::Zstd, level: 1 };
+    for (compressions, codecs) in [
+        (vec![RAW, zstd, LZ4], [Codec::Raw, Codec::Zstd, Codec::Lz4]),
+        (Vec::new(), [Codec::Lz4; 3]),
+    ] {
+        let job = Job::Compress {
+            tag: 1,
+            compression: LZ4,
+            compressions,
+            chunks: [7, 8, 9].map(even).iter().collect(),
+            pbns: (1..4).map(Pbn).collect(),
+            domains: Vec::new(),
+        };
+        let Some(Output::Frames(bytes, ends)) = run(2, vec![job]).remove(&1) else {
+            panic!("no frames")
+        };
+        let mut start = 0;
+        for (end, codec) in ends.into_iter().zip(codecs) {
+            let header = expand_frame(&bytes[start..end as usize], &mut [0; 4096]).unwrap();
+            assert_eq!(header.codec, codec);
+            start = end as usize;
+        }
+    }
+}
+
 #[test]
 fn a_job_that_panics_completes_and_the_pool_goes_on() {
     for threads in [0, 1, 4] {
@@ -193,6 +242,7 @@ fn a_job_that_panics_completes_and_the_pool_goes_on() {
                 Job::Compress {
                     tag: 1000 + tag,
                     compression,
+                    compressions: Vec::new(),
                     chunks,
                     pbns: vec![Pbn(1)],
                     domains: Vec::new(),
@@ -238,6 +288,7 @@ fn an_empty_job_completes() {
         Job::Compress {
             tag: 1,
             compression,
+            compressions: Vec::new(),
             chunks: ChunkBatch::default(),
             pbns: Vec::new(),
             domains: Vec::new(),

@@ -25,9 +25,10 @@ use engine::control::{Rollback, TakeCopied};
 use engine::{NewVolume, RequestError, SnapshotRequest, VolumeInfo, VolumeWritten};
 use format::stream::{Section, StreamHeader, StreamVersion};
 
-use super::{Summary, check_domain};
+use super::{Summary, check_settings, settings_of_new};
 use crate::args::ImportArgs;
 use crate::commands::confirm::confirm;
+use crate::commands::volume::settings::set_up;
 use crate::control::Store;
 use crate::difference::Comparison;
 use crate::error::{CliError, Present};
@@ -148,12 +149,14 @@ impl StreamImport<'_> {
         }
         let (size_bytes, domain) = (header.target.size_bytes, args.domain.clone());
         let new = NewVolume { name: staging.clone(), size_bytes, domain, ..NewVolume::default() };
-        self.store.ask(new)?;
-        let filled = self.apply(&staging, source, true).and_then(|data_bytes| {
-            self.conclude(&staging, &header.target)?;
-            self.store.rename(&staging, name)?;
-            Ok(data_bytes)
-        });
+        let made = self.store.ask(new)?;
+        let filled = set_up(self.store, made, &settings_of_new(args));
+        let filled =
+            filled.and_then(|_| self.apply(&staging, source, true)).and_then(|data_bytes| {
+                self.conclude(&staging, &header.target)?;
+                self.store.rename(&staging, name)?;
+                Ok(data_bytes)
+            });
         if filled.is_err() {
             // The first error is the one to tell; what is left is removed by the next import.
             let _ = self.store.delete_with_snapshots(&staging);
@@ -173,7 +176,7 @@ impl StreamImport<'_> {
             let (store, name) = (args.store.clone(), volume.clone());
             return Err(CliError::NoVolume { store, name, present: Present::default() });
         };
-        check_domain(&found, args)?;
+        check_settings(&found, args)?;
         self.store.end_opens(volume, args.force)?;
         check_room(&header.target.name)?;
         let (volume, name) = (volume.clone(), base.name.clone());

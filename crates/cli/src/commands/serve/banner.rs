@@ -112,6 +112,8 @@ mod tests {
             quota_bytes: None,
             kind: VolumeKind::Block,
             dedup: Dedup::On,
+            compression: None,
+            reservation_bytes: None,
             looks_up: true,
             unsought_chunks: 0,
             domain: None,

@@ -179,6 +179,7 @@ fn programs_find_every_promised_key_at_the_top() {
         "journal_bytes",
         "device_bytes",
         "free_bytes",
+        "promised_bytes",
         "kept_bytes",
         "garbage_bytes",
         "reclaimable_bytes",

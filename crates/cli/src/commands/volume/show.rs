@@ -63,8 +63,15 @@ fn table_of(shown: &Shown) -> Table {
     if let Some(bytes) = info.quota_bytes {
         row("quota", human_bytes(bytes), "may be mapped".to_owned());
     }
+    if let Some(bytes) = info.reservation_bytes {
+        let left = human_bytes(bytes.saturating_sub(info.mapped_bytes));
+        row("reservation", human_bytes(bytes), format!("of which {left} are not mapped yet"));
+    }
     if info.dedup != Dedup::On {
         row("dedup", info.dedup.name().to_owned(), dedup_note(info));
+    }
+    if let Some(with) = info.compression {
+        row("codec", with.to_string(), "of what is written from now on".to_owned());
     }
     if let Some(domain) = &info.domain {
         row("domain", domain.clone(), "shares chunks inside it only".to_owned());

@@ -14,7 +14,8 @@ impl Ledger {
     fn copy_version(&self, source: VolumeId, id: VolumeId) -> Option<VolumeLedger> {
         let mut copy = self.volumes.get(&source)?.clone();
         let lineage = Lineage { parent: copy.entry.lineage.parent, ..Lineage::default() };
-        (copy.entry.id, copy.entry.lineage, copy.entry.quota_bytes) = (id, lineage, 0);
+        (copy.entry.id, copy.entry.lineage) = (id, lineage);
+        (copy.entry.quota_bytes, copy.entry.reservation_bytes) = (0, 0);
         Some(copy)
     }
 

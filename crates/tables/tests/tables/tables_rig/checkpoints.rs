@@ -26,6 +26,8 @@ impl Rig {
             read_only: false,
             quota_bytes: 0,
             dedup: Dedup::On,
+            compression: None,
+            reservation_bytes: 0,
             domain: None,
             root: Default::default(),
             kind: Default::default(),

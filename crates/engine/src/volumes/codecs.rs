@@ -1,0 +1,92 @@
+//! Volumes with a codec of their own.
+//!
+//! A volume's entry in the catalog may name what its new frames are compressed with; without a
+//! name they are as those of the store. The codec belongs to the volume that brings a chunk first:
+//! a chunk that is stored already stays as it is stored, so chunks are shared across codecs.
+//!
+//! The codec of a chunk is chosen when its group is sent to the workers (`group.rs`). A switch that
+//! is not recorded then is not followed yet; what waits for it in the write buffer may be
+//! compressed either way.
+//!
+//! A store says in its geometry that volumes may have codecs before the first has one
+//! (`enlarge.rs`): programs that do not know the record of it refuse the store.
+
+use format::features::Features;
+use format::record::Change;
+use format::superblock::Geometry;
+use format::units::{Compression, VolumeId};
+use mutants::mutant;
+
+use crate::control::SetVolumeCompression;
+use crate::door::done::Done;
+use crate::door::outcome::VolumeInfo;
+use crate::engine::Engine;
+use crate::grow::enlarging::{Then, Wish};
+use crate::state::State;
+use crate::volumes::administer::QueuedOf;
+
+impl Engine {
+    /// Queues a volume's codec, or what has to come before.
+    pub(crate) fn accept_codec(&mut self, verb: SetVolumeCompression, done: Done<VolumeInfo>) {
+        if self.geometry_knows_codecs() || mutant!(RecordsCodecAtOnce) {
+            let queued = self.set_codec(&verb);
+            return self.queue_of(queued, done);
+        }
+        match self.volumes.volume(&verb.name) {
+            // It follows the store as all do here, and nothing has to be recorded.
+            Ok(volume) if verb.compression.is_none() => done.reply(self.describe(volume)),
+            Ok(_) => {
+                let then = Then::HaveCodec(verb, done);
+                self.enlarging.wishes.push_back(Wish::Geometry(then));
+            }
+            Err(error) => done.fail(error),
+        }
+    }
+
+    /// Whether the geometry says that volumes may have codecs.
+    pub(crate) fn geometry_knows_codecs(&self) -> bool {
+        knows_codecs(&self.geometry)
+    }
+
+    fn set_codec(&self, verb: &SetVolumeCompression) -> QueuedOf {
+        let SetVolumeCompression { ref name, compression } = *verb;
+        let id = self.volumes.volume(name)?.id;
+        Ok((vec![Change::SetVolumeCompression { id, compression }], id))
+    }
+}
+
+fn knows_codecs(geometry: &Geometry) -> bool {
+    geometry.features.incompatible & Features::VOLUME_CODECS != 0
+}
+
+/// What chunks are compressed with, most of which are of the volume of the chunk before.
+pub(crate) struct ChunkCodecs<'a> {
+    state: &'a State,
+    any: bool,
+    last: Option<(VolumeId, Compression)>,
+}
+
+impl<'a> ChunkCodecs<'a> {
+    pub(crate) fn new(state: &'a State, geometry: &Geometry) -> Self {
+        Self { state, any: knows_codecs(geometry), last: None }
+    }
+
+    /// Appends what a chunk of this volume is compressed with; nothing in a store without codecs of
+    /// volumes.
+    pub(crate) fn push(&mut self, volume: VolumeId, to: &mut Vec<Compression>) {
+        if !self.any {
+            return;
+        }
+        let compression = match self.last {
+            Some((last, compression)) if last == volume => compression,
+            _ => self.of(volume),
+        };
+        self.last = Some((volume, compression));
+        to.push(compression);
+    }
+
+    fn of(&self, volume: VolumeId) -> Compression {
+        let entry = self.state.catalog.get(volume);
+        entry.and_then(|entry| entry.compression).unwrap_or(self.state.compression)
+    }
+}

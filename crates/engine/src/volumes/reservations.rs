@@ -1,0 +1,146 @@
+//! Reservations of volumes: room that is a volume's whoever else writes, as long as it has them.
+//!
+//! ```text
+//! asked -> feature in the geometry -> room? -> promised, recorded -> answered
+//!                                      `-> waits as a write does, or is refused
+//! ```
+//!
+//! The catalog keeps how much is reserved; what is promised follows from it and from what the
+//! volume maps ([`crate::space::promises`]), and is counted anew before doors are told how much is
+//! free.
+//! A reservation is the volume's own, as a quota is: snapshots and clones have none.
+
+use std::sync::Arc;
+
+use format::features::Features;
+use format::record::Change;
+
+use crate::control::{Asked, SetReservation};
+use crate::door::error::RequestError;
+use crate::door::volume::VolumeShared;
+use crate::engine::Engine;
+use crate::grow::enlarging::{Then, Wish};
+use crate::space::promises::Left;
+use crate::space::waiting::{Waiting, WaitingPromise};
+
+impl Engine {
+    /// Queues a volume's reservation, or what has to come before, or has it wait for room.
+    pub(crate) fn accept_reservation(&mut self, asked: Asked<SetReservation>) {
+        let volume = match self.check_reservation(&asked.verb) {
+            Ok(volume) => volume,
+            Err(error) => return asked.done.fail(error),
+        };
+        if self.geometry_knows_reservations() {
+            if !self.waiting.is_empty() && !self.may_have_less(&asked.verb, &volume) {
+                // Behind those that were before it: what it takes they would lack.
+                let promise = self.wait_with(asked, &volume);
+                return self.waiting.push_back(Waiting::Promise(promise));
+            }
+            if let Some(promise) = self.try_promise(asked) {
+                self.waiting.push_back(Waiting::Promise(promise));
+            }
+            return;
+        }
+        if asked.verb.reservation_bytes.is_none() {
+            // It has none, and nothing has to be recorded.
+            return asked.done.reply(self.describe(&volume));
+        }
+        self.enlarging.wishes.push_back(Wish::Geometry(Then::Reserve(asked)));
+    }
+
+    /// Whether the geometry says that volumes may have reservations.
+    pub(crate) fn geometry_knows_reservations(&self) -> bool {
+        self.geometry.features.incompatible & Features::VOLUME_RESERVATIONS != 0
+    }
+
+    /// Promises and records a reservation, or refuses it; it comes back if there is no room now.
+    pub(crate) fn try_promise(&mut self, asked: Asked<SetReservation>) -> Option<WaitingPromise> {
+        let volume = match self.check_reservation(&asked.verb) {
+            Ok(volume) => volume,
+            Err(error) => {
+                asked.done.fail(error);
+                return None;
+            }
+        };
+        let reservation_bytes = asked.verb.reservation_bytes.unwrap_or(0);
+        let left = self.left_to_map(&volume, reservation_bytes);
+        if !self.intake.lock().space.try_promise(volume.id, left) {
+            return Some(self.wait_with(asked, &volume));
+        }
+        volume.set_reservation_bytes(reservation_bytes);
+        let id = volume.id;
+        match reservation_bytes {
+            0 => self.end_promise(&volume),
+            _ => drop(self.volumes.promised.insert(id, volume)),
+        }
+        let change = Change::SetReservation { id, reservation_bytes };
+        self.queue_of(Ok((vec![change], id)), asked.done);
+        None
+    }
+
+    /// What one is told that no room comes for.
+    pub(crate) fn refuse_promise(&mut self, asked: Asked<SetReservation>) {
+        let volume = match self.check_reservation(&asked.verb) {
+            Ok(volume) if !self.closing_now() => volume,
+            Ok(_) => return asked.done.fail(RequestError::Closing),
+            Err(error) => return asked.done.fail(error),
+        };
+        let left = self.left_to_map(&volume, asked.verb.reservation_bytes.unwrap_or(0));
+        let (free_bytes, lacks_tables) = self.intake.lock().space.free_to_promise(volume.id, left);
+        let needed_bytes = left.bytes;
+        asked.done.fail(RequestError::NoRoomToReserve { needed_bytes, free_bytes, lacks_tables });
+    }
+
+    /// A volume is promised nothing any more.
+    pub(crate) fn end_promise(&mut self, volume: &VolumeShared) {
+        self.volumes.promised.remove(&volume.id);
+        self.intake.lock().space.promises.end(volume.id);
+    }
+
+    /// Counts anew what volumes are promised, as they map more by now, or less.
+    pub(crate) fn count_promises(&self) {
+        if self.volumes.promised.is_empty() {
+            return;
+        }
+        let mut intake = self.intake.lock();
+        for volume in self.volumes.promised.values() {
+            let left = self.left_to_map(volume, volume.reservation_bytes().unwrap_or(0));
+            intake.space.promises.set(volume.id, left);
+        }
+    }
+
+    /// Whether a reservation asks for no more than the volume is promised already.
+    fn may_have_less(&self, verb: &SetReservation, volume: &VolumeShared) -> bool {
+        let left = self.left_to_map(volume, verb.reservation_bytes.unwrap_or(0));
+        left == Left::default() || self.intake.lock().space.promises.covers(volume.id, left)
+    }
+
+    /// What a volume does not map yet of so much of it.
+    fn left_to_map(&self, volume: &VolumeShared, reservation_bytes: u64) -> Left {
+        let chunk_bytes = self.geometry.chunk_bytes;
+        let volume_chunks = volume.size_bytes().div_ceil(u64::from(chunk_bytes));
+        let reserved = reservation_bytes.div_ceil(u64::from(chunk_bytes)).min(volume_chunks);
+        let entry = self.state.catalog.get(volume.id);
+        let mapped = entry.map_or(0, |entry| entry.mapped_chunks);
+        Left::of_new_chunks(reserved.saturating_sub(mapped), volume_chunks, chunk_bytes)
+    }
+
+    fn wait_with(&self, asked: Asked<SetReservation>, volume: &VolumeShared) -> WaitingPromise {
+        let left = self.left_to_map(volume, asked.verb.reservation_bytes.unwrap_or(0));
+        let chunks = left.bytes.div_ceil(u64::from(self.geometry.chunk_bytes));
+        WaitingPromise { asked, volume: volume.id, chunks }
+    }
+
+    /// The volume, if it may have the reservation.
+    fn check_reservation(&self, verb: &SetReservation) -> Result<Arc<VolumeShared>, RequestError> {
+        let volume = Arc::clone(self.volumes.volume(&verb.name)?);
+        let Some(reservation_bytes) = verb.reservation_bytes else { return Ok(volume) };
+        let quota_bytes = volume.quota_bytes().unwrap_or(u64::MAX);
+        let most_bytes = volume.size_bytes().min(quota_bytes);
+        if reservation_bytes == 0 || reservation_bytes > most_bytes {
+            let name = volume.name();
+            return Err(RequestError::BadReservation { name, reservation_bytes, most_bytes });
+        }
+        Ok(volume)
+    }
+}
