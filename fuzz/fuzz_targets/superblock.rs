@@ -24,6 +24,11 @@ fuzz_target!(|input: &[u8]| {
                 .container_zone(ContainerId(last.0.wrapping_add(1)))
                 .is_none_or(|_| last.0 == u32::MAX)
         );
+        let zones = 0..geometry.data.len() as u16;
+        let there: Vec<_> = zones.filter(|&number| geometry.has_data_zone(number)).collect();
+        assert!(!there.is_empty() && geometry.zones().count() == 3 + there.len());
+        let first = ContainerId(geometry.containers_of(there[0]).start);
+        assert!(geometry.has_container(first) && geometry.containers_present() > 0);
         assert_eq!(Geometry::decode(&geometry.encode()), Ok(geometry));
     }
     let mut mark = block(input);

@@ -34,10 +34,10 @@ mod tests;
 
 pub use client::Client;
 pub use error::{CallError, ConnectError, ControlError, ServeError};
-pub use local::{DataDoor, Grower, Local, SharedStatus};
+pub use local::{DataDoor, Grower, Local, Remover, SharedStatus};
 pub use protocol::{
-    DataOpened, Disconnect, GetIdentity, GetStatus, Grown, GrowthWish, Identity, OpenData,
-    PROTOCOL_VERSION, Refusal, RefusalKind, Status,
+    DataOpened, DataRemoved, Disconnect, GetIdentity, GetStatus, Grown, GrowthWish, Identity,
+    OpenData, PROTOCOL_VERSION, Refusal, RefusalKind, RemoveData, Status,
 };
 pub use server::{Server, answer_all};
 pub use socket::SOCKET_NAME;

@@ -9,7 +9,9 @@ use engine::control::CloseOpens;
 use engine::{Ending, OpenInfo, RequestError};
 
 use crate::error::ControlError;
-use crate::protocol::{DataOpened, Grown, GrowthWish, Identity, Refusal, RefusalKind, Status};
+use crate::protocol::{
+    DataOpened, DataRemoved, Grown, GrowthWish, Identity, Refusal, RefusalKind, Status,
+};
 
 /// How long connections that are to end may take to answer what they have in flight.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
@@ -38,6 +40,9 @@ impl SharedStatus {
 /// Makes the store that is served larger, its files first.
 pub type Grower = Box<dyn Fn(GrowthWish) -> Result<Grown, ControlError> + Send + Sync>;
 
+/// Takes a data zone that is empty out of the store, then its file.
+pub type Remover = Box<dyn Fn(u16) -> Result<DataRemoved, ControlError> + Send + Sync>;
+
 /// Serves volumes over a connection until that ends: it speaks NBD, from its greeting on. The text
 /// says who is at the other end.
 pub type DataDoor = Box<dyn Fn(UnixStream, String) + Send + Sync>;
@@ -48,6 +53,7 @@ pub struct Local {
     status: SharedStatus,
     /// One growth at a time: a second would plan from what the first is about to change.
     grower: Mutex<Option<Grower>>,
+    remover: Option<Remover>,
     data_door: Option<DataDoor>,
 }
 
@@ -56,14 +62,21 @@ impl Local {
     #[must_use]
     pub fn new(client: engine::Client) -> Self {
         let status = SharedStatus::default();
-        Self { client, status, grower: Mutex::default(), data_door: None }
+        Self { client, status, grower: Mutex::default(), remover: None, data_door: None }
     }
 
     /// The same of a store that is served: `status` is told to whoever asks, and `grower` makes the
     /// store larger.
     #[must_use]
     pub fn served(client: engine::Client, status: SharedStatus, grower: Grower) -> Self {
-        Self { client, status, grower: Mutex::new(Some(grower)), data_door: None }
+        let grower = Mutex::new(Some(grower));
+        Self { grower, status, ..Self::new(client) }
+    }
+
+    /// Has `remover` take data files out of the store.
+    #[must_use]
+    pub fn with_remover(self, remover: Remover) -> Self {
+        Self { remover: Some(remover), ..self }
     }
 
     /// Hands connections over which bytes of volumes are to go to `data_door`.
@@ -127,6 +140,17 @@ impl Local {
         let grower = self.grower.lock().unwrap_or_else(PoisonError::into_inner);
         match grower.as_ref() {
             Some(grow) => grow(wish),
+            None => Err(cannot_grow().into()),
+        }
+    }
+}
+
+impl Local {
+    /// Carries out [`crate::RemoveData`], never while the store grows.
+    pub(crate) fn remove_data(&self, zone: u16) -> Result<DataRemoved, ControlError> {
+        let _grower = self.grower.lock().unwrap_or_else(PoisonError::into_inner);
+        match &self.remover {
+            Some(remove) => remove(zone),
             None => Err(cannot_grow().into()),
         }
     }

@@ -82,6 +82,26 @@ pub struct Grown {
     pub tables_bytes: u64,
 }
 
+/// Takes a data file out of the store that holds nothing any more ([`engine::EvacuateZone`]), and
+/// then cuts the file; durable when it is answered. Of a zone that is gone already only the file is
+/// cut.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoveData {
+    /// Its data zone.
+    pub zone: u16,
+}
+
+/// What a removal did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataRemoved {
+    /// Room for data in all.
+    pub capacity_bytes: u64,
+    /// The same before.
+    pub capacity_bytes_before: u64,
+    /// Where the zone was, if not in the store's directory.
+    pub place: Option<PathBuf>,
+}
+
 /// Says which store it is, and what its chunks are.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GetIdentity {}
@@ -113,6 +133,8 @@ plain!(
     Status,
     GrowthWish,
     Grown,
+    RemoveData,
+    DataRemoved,
     GetIdentity,
     Identity,
     OpenData,

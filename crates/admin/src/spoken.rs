@@ -1,6 +1,6 @@
 //! The verbs that are spoken over the control socket, and those who answer and ask them.
 //!
-//! Verbs and their answers are the engine's ([`engine::control`]), and four of the process that
+//! Verbs and their answers are the engine's ([`engine::control`]), and five of the process that
 //! serves the store. Each is listed once, below. Whoever asks holds a [`Control`] and does not know
 //! whether the store is open in this process ([`Local`]) or in another ([`crate::Client`]).
 
@@ -10,7 +10,8 @@ use engine::control::{
     SetReservation, SetVolumeCompression, SnapshotRequest, TakeCopied,
 };
 use engine::{
-    Ask, CollectRequest, DifferenceRequest, OpenInfo, ScrubRequest, VolumeInfo, WeightRequest,
+    Ask, CollectRequest, DifferenceRequest, EvacuateZone, KeepZone, ListZones, OpenInfo,
+    ScrubRequest, VolumeInfo, WeightRequest,
 };
 use serde_json::Value;
 
@@ -19,8 +20,8 @@ use crate::json::{FromJson, ToJson};
 use crate::local::{DataDoor, Local};
 use crate::outcome::Outcome;
 use crate::protocol::{
-    DataOpened, Disconnect, GetIdentity, GetStatus, Grown, GrowthWish, Identity, OpenData, Refusal,
-    RefusalKind, RequestLine, Status,
+    DataOpened, DataRemoved, Disconnect, GetIdentity, GetStatus, Grown, GrowthWish, Identity,
+    OpenData, Refusal, RefusalKind, RemoveData, RequestLine, Status,
 };
 
 /// Volumes that are listed in one go: whatever they are called, a line holds them.
@@ -140,6 +141,7 @@ spoken! {
     "identity": GetIdentity -> Identity, true, |store, _| store.identity();
     "open_data": OpenData -> DataOpened, true, |store, _| store.open_data();
     "grow": GrowthWish -> Grown, false, |store, wish| store.grow(wish);
+    "remove_data": RemoveData -> DataRemoved, false, |store, wish| store.remove_data(wish.zone);
     "disconnect": Disconnect -> Vec<OpenInfo>, false, |store, wish| store.disconnect(&wish.name);
     "list_opens": ListOpens -> <ListOpens as Ask>::Answer, true, of_engine;
     "list_volumes": ListVolumes -> <ListVolumes as Ask>::Answer, true, of_engine;
@@ -163,6 +165,9 @@ spoken! {
     "difference": DifferenceRequest -> <DifferenceRequest as Ask>::Answer, false, of_engine;
     "weigh": WeightRequest -> <WeightRequest as Ask>::Answer, false, of_engine;
     "scrub": ScrubRequest -> <ScrubRequest as Ask>::Answer, false, of_engine;
+    "list_zones": ListZones -> <ListZones as Ask>::Answer, true, of_engine;
+    "evacuate_zone": EvacuateZone -> <EvacuateZone as Ask>::Answer, false, of_engine;
+    "keep_zone": KeepZone -> <KeepZone as Ask>::Answer, false, of_engine;
     "collect": CollectRequest -> <CollectRequest as Ask>::Answer, false, of_engine;
 }
 

@@ -11,8 +11,8 @@ use std::thread;
 
 use admin::json::Json;
 use admin::{
-    Client, Control, ControlError, Disconnect, GetIdentity, GetStatus, Grown, GrowthWish, Local,
-    OpenData, Server, SharedStatus, Spoken, Status, VERBS,
+    Client, Control, ControlError, DataRemoved, Disconnect, GetIdentity, GetStatus, Grown,
+    GrowthWish, Local, OpenData, RemoveData, Server, SharedStatus, Spoken, Status, VERBS,
 };
 use disk::{Doorbell, MemoryDisk, SUPERBLOCK_BYTES};
 use engine::control::{
@@ -21,8 +21,8 @@ use engine::control::{
     SetReservation, SetVolumeCompression, SnapshotRequest, TakeCopied,
 };
 use engine::{
-    Address, Codec, CollectRequest, Compression, CreateOptions, Dedup, DifferenceRequest, Opener,
-    Options, Origin, ScrubRequest, WeightRequest, Zone,
+    Address, Codec, CollectRequest, Compression, CreateOptions, Dedup, DifferenceRequest,
+    EvacuateZone, KeepZone, ListZones, Opener, Options, Origin, ScrubRequest, WeightRequest, Zone,
 };
 use serde_json::{Value, json};
 
@@ -70,7 +70,9 @@ fn local(client: engine::Client) -> Local {
         let capacity_bytes = wish.capacity_bytes.unwrap_or_default();
         Ok(Grown { capacity_bytes, data_zones: wish.data.len(), ..Grown::default() })
     };
-    Local::served(client, status, Box::new(grow))
+    let remove =
+        |zone: u16| Ok(DataRemoved { capacity_bytes: zone.into(), ..DataRemoved::default() });
+    Local::served(client, status, Box::new(grow)).with_remover(Box::new(remove))
 }
 
 /// What is asked, of both, and which verbs that were.
@@ -158,6 +160,11 @@ fn every_verb_is_answered_alike_over_the_socket_and_in_process() {
     both.ask(WeightRequest { volume: name(), leaf: 0, pbns: 0..u64::MAX });
     both.ask(ScrubRequest::default());
     both.ask(CollectRequest { position: None, recompress: Some(compression) });
+    assert_eq!(both.ask(ListZones {})[0]["state"], "in_use");
+    let only = both.ask(EvacuateZone { zone: 0 });
+    assert!(only["refused"].as_str().unwrap().contains("it is the only one"));
+    assert!(both.ask(KeepZone { zone: 0 }).is_null());
+    assert_eq!(both.ask(RemoveData { zone: 5 })["capacity_bytes"], 5);
     assert_eq!(both.ask(GetStats {})["chunk_bytes"], 4096);
     both.ask(DeleteRequest { with_snapshots: false, ..DeleteRequest::of("c") });
     let left = both.ask(ListVolumes { after: Some("a".to_owned()), most: 9 });

@@ -5,6 +5,7 @@
 
 mod bench;
 mod collect;
+mod data_files;
 mod diff;
 mod explain;
 mod health;
@@ -24,6 +25,7 @@ use clap_complete::Shell;
 
 pub(crate) use bench::{BenchCommand, BenchDetectArgs};
 pub(crate) use collect::CollectArgs;
+pub(crate) use data_files::{DataCommand, DataListArgs, DataRemoveArgs, DataReplaceArgs};
 pub(crate) use diff::DiffArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use health::{CheckArgs, ScrubArgs, StatsArgs};
@@ -158,6 +160,8 @@ pub(crate) enum Command {
     Scrub(ScrubArgs),
     Collect(CollectArgs),
     Grow(GrowArgs),
+    #[command(subcommand)]
+    Data(DataCommand),
     Set(SetArgs),
     Completions(CompletionsArgs),
     #[command(hide = true)]

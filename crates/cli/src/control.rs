@@ -19,6 +19,7 @@ use engine::{Options, RequestError, Stats, VolumeInfo, VolumeWritten};
 
 use crate::args::Force;
 use crate::error::{CliError, Present};
+use crate::removal::remove_zone;
 use crate::store::{OpenStore, question_options};
 
 /// How often clients are disconnected for one change: those that connect again by themselves are
@@ -77,7 +78,10 @@ impl Store {
             }
             None => {
                 let store = OpenStore::open_to_read(path, options)?;
-                let local = Local::new(store.client().clone());
+                let (client, place) = (store.client().clone(), path.to_owned());
+                let remove =
+                    move |zone| remove_zone(&place, &client, zone).map_err(CliError::into_refusal);
+                let local = Local::new(store.client().clone()).with_remover(Box::new(remove));
                 Self::Here(store, local)
             }
         };

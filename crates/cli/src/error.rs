@@ -257,6 +257,16 @@ pub(crate) enum CliError {
     )]
     NoRoomToLengthen { path: PathBuf, needed_bytes: u64, free_bytes: u64 },
     #[error(
+        "{} has no data file {}: `tamis data list {}` names them",
+        store.display(), file.display(), shell_path(store)
+    )]
+    NoDataFile { store: PathBuf, file: PathBuf },
+    #[error(
+        "{name} stays in the store: damage keeps {containers} of its containers as they are; \
+         `tamis scrub` says what is damaged, and `tamis check --repair` gives up what cannot heal"
+    )]
+    DataFileDamaged { name: String, containers: u64 },
+    #[error(
         "say how large the store is to be with --capacity: it has {} now",
         human_bytes(*present_bytes)
     )]

@@ -26,6 +26,7 @@ mod output;
 mod pace;
 mod progress;
 mod recall;
+mod removal;
 mod same_file;
 mod scrub_record;
 mod shell;

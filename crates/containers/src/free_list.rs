@@ -34,6 +34,14 @@ impl FreeList {
         self.count += 1;
     }
 
+    /// Forgets those of one zone.
+    pub(crate) fn clear(&mut self, zone: usize) {
+        if let Some(free) = self.zones.get_mut(zone) {
+            self.count -= free.len() as u64;
+            free.clear();
+        }
+    }
+
     /// A container of the next zone that has one.
     pub(crate) fn take(&mut self) -> Option<u32> {
         for _ in 0..self.zones.len() {

@@ -42,5 +42,5 @@ pub use promise::{usable_bytes_per_container, worst_case_bytes};
 pub use scan::{Scanned, scan};
 pub use sealed::{directory, directory_in_tail, directory_of, directory_range, footer};
 pub use segments::{WriteBytes, prepare_memory};
-pub use space::{ContainerUse, SealedUse, Space};
+pub use space::{ContainerUse, SealedUse, Space, ZoneUse};
 pub use unpacked::{SharedBytes, Unpacked};

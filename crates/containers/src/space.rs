@@ -11,7 +11,8 @@
 //!
 //! Of a zone that its medium allocates as it fills, only a prefix has room of its own. A container
 //! behind it that nothing needs is *withheld*: it is free as soon as the medium has given it
-//! ([`Space::allocated_to`]).
+//! ([`Space::allocated_to`]). In a zone that is to be taken out nothing is opened: it is *closed*
+//! ([`Space::close_zone`]).
 //!
 //! The figures are in memory only. The engine opens this with what its tables say, and keeps both
 //! the same. Calls that make no sense (freeing what is free) change nothing: a container that were
@@ -21,6 +22,8 @@ pub use crate::compaction::SealedUse;
 use crate::emptiness::{Emptiness, worth};
 use crate::free_list::FreeList;
 use crate::promise::usable_bytes_per_container;
+use crate::space::closed::Closed;
+pub use crate::space::closed::ZoneUse;
 use format::superblock::Geometry;
 use format::units::{ContainerId, Zone};
 use hashbrown::HashMap;
@@ -71,6 +74,8 @@ pub struct Space {
     withheld: u64,
     /// Most of them that the medium is expected to give.
     expected: u64,
+    /// Zones in which nothing is opened.
+    closed: Closed,
 }
 
 impl Space {
@@ -107,6 +112,7 @@ impl Space {
                 .collect(),
             withheld: 0,
             expected: u64::MAX,
+            closed: Closed::new(geometry.data.len()),
         };
         space.given.resize(geometry.data.len(), u32::MAX);
         (0..count).for_each(|container| space.list(container));
@@ -125,6 +131,7 @@ impl Space {
         self.uses.resize(after, ContainerUse::Free);
         self.free.grow(geometry.data.len());
         self.given.resize(geometry.data.len(), u32::MAX);
+        self.closed.grow(geometry.data.len());
         (before..after).for_each(|container| self.list(container as u32));
     }
 
@@ -337,6 +344,7 @@ impl Space {
     /// Enters a container where containers of its use are kept.
     fn list(&mut self, container: u32) {
         match self.uses[container as usize] {
+            ContainerUse::Free if self.is_unlisted(container) => self.count_unlisted(container),
             ContainerUse::Free => {
                 let (zone, place) = self.place_of(container);
                 if place < self.given[zone] {
@@ -387,5 +395,6 @@ impl Space {
 }
 
 mod allocation;
+mod closed;
 #[cfg(test)]
 mod tests;

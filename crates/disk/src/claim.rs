@@ -20,7 +20,7 @@ type Result<T> = std::result::Result<T, CreateFilesError>;
 
 /// A device counts as blank when it begins with so many zeros: partition tables, and all common
 /// file systems and volume managers, leave their mark here.
-const BLANK_BYTES: usize = 1 << 20;
+pub(crate) const BLANK_BYTES: usize = 1 << 20;
 
 /// Who wants zones.
 #[derive(Copy, Clone, Debug)]

@@ -117,6 +117,7 @@ impl Engine {
         moved |= self.advance_explaining();
         moved |= self.advance_walks();
         moved |= self.advance_enlarging();
+        moved |= self.advance_retiring();
         moved |= self.advance_deletions();
         moved |= self.advance_collection();
         moved |= self.advance_copies();

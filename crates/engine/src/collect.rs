@@ -160,7 +160,7 @@ impl Engine {
     fn is_time_to_collect(&self) -> bool {
         let free = self.placement.space.reachable_containers();
         let idle = self.flushing.is_idle() && self.clients_are_idle();
-        idle || self.must_collect() || free * 2 < self.geometry.containers_total()
+        idle || self.must_collect() || free * 2 < self.geometry.containers_present()
     }
 
     /// Whether the next slice's turn has come: clients have stored enough since the last, or there
@@ -177,7 +177,7 @@ impl Engine {
     }
 
     fn reserve(&self) -> Reserve {
-        Reserve::of(self.geometry.containers_total())
+        Reserve::of(self.geometry.containers_present())
     }
 
     /// Whether everything else has to wait for containers.

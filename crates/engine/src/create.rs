@@ -87,6 +87,11 @@ pub enum PlanError {
         /// What there is, in all.
         present_bytes: u64,
     },
+    /// Only the last data zone can become longer, and it was taken out.
+    #[error(
+        "the last data file was removed, and only the last can become longer: add one with --data"
+    )]
+    LastZoneGone,
     /// The journal or the tables are too small to work with.
     #[error("the journal needs at least 16M and the tables at least 64M")]
     MetadataTooSmall,

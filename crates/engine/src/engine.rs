@@ -33,6 +33,7 @@ use crate::door::requests::Request;
 use crate::duplicates::comparisons::Comparisons;
 use crate::duplicates::directories::Directories;
 use crate::duplicates::lookups::Lookups;
+use crate::evacuate::evacuation::Evacuation;
 use crate::explain::explaining::Explaining;
 use crate::flush::flushing::Flushing;
 use crate::grow::enlarging::Enlarging;
@@ -96,6 +97,7 @@ pub struct Engine {
     pub(crate) explaining: Explaining,
     pub(crate) walks: Walks,
     pub(crate) enlarging: Enlarging,
+    pub(crate) evacuation: Evacuation,
     /// For the store's first keyed domain.
     pub(crate) offered_secret: Option<DomainSecret>,
     pub(crate) lookups: Lookups,
@@ -187,6 +189,7 @@ impl Engine {
             explaining: Explaining::default(),
             walks: Walks::default(),
             enlarging: Enlarging::default(),
+            evacuation: Evacuation::default(),
             offered_secret: None,
             lookups: Lookups::default(),
             held_pages: HeldPages::default(),

@@ -43,20 +43,26 @@ pub struct GrowOptions {
 /// [`PlanError`] says which size cannot be; [`PlanError::NotLarger`] when nothing would grow.
 pub fn plan_growth(geometry: &Geometry, options: &GrowOptions) -> Result<Geometry, PlanError> {
     let mut grown = geometry.clone();
-    if let (Some(bytes), Some(last)) = (options.last_zone_bytes, grown.data.last_mut()) {
+    let is_last_there = geometry.has_data_zone((geometry.data.len() - 1) as u16);
+    if let (Some(bytes), Some(last), true) =
+        (options.last_zone_bytes, grown.data.last_mut(), is_last_there)
+    {
         *last = containers_in(bytes)?.max(*last);
     }
     for &bytes in &options.added_bytes {
         grown.data.push(containers_in(bytes)?);
     }
-    let capacity_bytes = check_data(&grown.data)?;
+    let numbered_bytes = check_data(&grown.data)?;
     if grown.containers_total() <= geometry.containers_total() || grown.data.contains(&0) {
-        let present_bytes = check_data(&geometry.data)?;
+        if !is_last_there {
+            return Err(PlanError::LastZoneGone);
+        }
+        let (capacity_bytes, present_bytes) = (grown.capacity_bytes(), geometry.capacity_bytes());
         return Err(PlanError::NotLarger { capacity_bytes, present_bytes });
     }
     let block_bytes = BLOCK_BYTES as u64;
     let most_blocks = options.tables_bytes_max.unwrap_or(u64::MAX) / block_bytes;
-    let tables_bytes = tables_bytes_for(capacity_bytes).min(most_blocks * block_bytes);
+    let tables_bytes = tables_bytes_for(numbered_bytes).min(most_blocks * block_bytes);
     grown.tables_bytes = grown.tables_bytes.max(tables_bytes);
     can_be(grown)
 }

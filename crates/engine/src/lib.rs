@@ -5,7 +5,8 @@
 //!   client.rs   the core        ├─> read, copy_range                ├─> state ─> rooms below
 //!                               ├─> volumes, space                  │     pages, devices
 //!                               ├─> flush ─> checkpoint ────────────┘
-//!                               ├─> collect, copies, scrub, lend    beside all else
+//!                               ├─> collect, evacuate, copies,      beside all else
+//!                               │     scrub, lend
 //!                               └─> walk, explain, stats            questions
 //! create, grow    open    check ─> repair                           without a running core
 //! control                                                           verbs, and what each answers
@@ -36,6 +37,7 @@ mod devices;
 mod door;
 mod duplicates;
 mod engine;
+mod evacuate;
 mod explain;
 mod flush;
 mod geometry;
@@ -81,6 +83,7 @@ pub use door::outcome::{Extent, ReadPieces, Reply, Segment, VolumeInfo};
 pub use door::reservation::Reservation;
 pub use door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeHandle};
 pub use engine::Engine;
+pub use evacuate::{EvacuateZone, KeepZone, ListZones, RetireZone, ZoneInfo, ZoneState};
 pub use explain::explanation::{
     Address, ExplainedChunk, ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace,
     Explanation,

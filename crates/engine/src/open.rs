@@ -335,8 +335,9 @@ fn announce(
     let before = journal.next().sequence - 1;
     let settled = Settled { durable_sequence: before, placed_sequence: before };
     // The record says that all before it is durable: so it must be, before the record is written.
-    for number in (0..geometry.data.len()).filter(|_| !mutant!(AnnouncesUnsynced)) {
-        devices.sync_now(Zone::Data(number as u16))?;
+    let there = (0..geometry.data.len() as u16).filter(|&number| geometry.has_data_zone(number));
+    for number in there.filter(|_| !mutant!(AnnouncesUnsynced)) {
+        devices.sync_now(Zone::Data(number))?;
     }
     // The journal as well: if this record alone outlived the power, those that it calls durable
     // would seem to have rotted.

@@ -19,6 +19,7 @@ pub(crate) mod quarantine;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use containers::{
@@ -271,6 +272,21 @@ impl Placement {
     /// Whether the data zones have to be synced for all records to be durable.
     pub(crate) fn has_loose_frames(&self) -> bool {
         self.loose
+    }
+
+    /// How many of these containers are open.
+    pub(crate) fn open_in(&self, ids: &Range<u32>) -> usize {
+        self.open.iter().flatten().filter(|open| ids.contains(&open.id().0)).count()
+    }
+
+    /// Seals those of these containers that are open, and opens others; there are so many free.
+    pub(crate) fn open_elsewhere(&mut self, ids: &Range<u32>, changes: &mut Vec<Change>) {
+        for stream in Stream::ALL {
+            if self.open_id(stream).is_some_and(|id| ids.contains(&id.0)) {
+                let opened = self.roll(stream, changes);
+                assert!(opened.is_some(), "a free container is kept for each that is left");
+            }
+        }
     }
 
     fn roll(&mut self, stream: Stream, changes: &mut Vec<Change>) -> Option<()> {

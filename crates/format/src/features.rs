@@ -27,7 +27,8 @@ pub(crate) const PAIR_AT: usize = 392;
 pub(crate) const PAIR_EPOCH_AT: usize = 408;
 pub(crate) const PAIR_ROLE_AT: usize = 416;
 pub(crate) const MAP_COPIES_AT: usize = 417;
-pub(crate) const RESERVED_AT: usize = 418;
+pub(crate) const ZONES_GONE_AT: usize = 418;
+pub(crate) const RESERVED_AT: usize = 426;
 pub(crate) const END_AT: usize = 512;
 
 const _: () = assert!(PAIR_AT + UUID_BYTES == PAIR_EPOCH_AT && PAIR_EPOCH_AT + 8 == PAIR_ROLE_AT);
@@ -98,6 +99,9 @@ pub struct Features {
     pub pair: Option<Pair>,
     /// How often leaves of maps are stored.
     pub map_copies: MapCopies,
+    /// Data zones that were taken out, a bit each by number; only with [`Self::ZONES_GONE`]. Their
+    /// containers keep their numbers, and nothing has those.
+    pub zones_gone: u64,
     /// What stands behind the fields: zeros, or what a compatible feature of a newer program keeps
     /// there.
     pub reserved: [u8; RESERVED_BYTES],
@@ -112,6 +116,7 @@ impl Default for Features {
             incompatible: 0,
             pair: None,
             map_copies: MapCopies::One,
+            zones_gone: 0,
             reserved: [0; RESERVED_BYTES],
         }
     }
@@ -130,11 +135,14 @@ impl Features {
     pub const VOLUME_CODECS: u64 = 1 << 3;
     /// Incompatible: there is a volume with a reservation, or was.
     pub const VOLUME_RESERVATIONS: u64 = 1 << 4;
+    /// Incompatible: data zones were taken out, and their numbers are left empty.
+    pub const ZONES_GONE: u64 = 1 << 5;
     /// Read-only compatible: the store is one of a pair. Who does not know what that asks of a
     /// writer must not write.
     pub const PAIRED: u64 = 1;
 
-    const KNOWN_INCOMPATIBLE: u64 = Self::BUCKETS | Self::VOLUME_CODECS | Self::VOLUME_RESERVATIONS;
+    const KNOWN_INCOMPATIBLE: u64 =
+        Self::BUCKETS | Self::VOLUME_CODECS | Self::VOLUME_RESERVATIONS | Self::ZONES_GONE;
     const KNOWN_READ_ONLY_COMPATIBLE: u64 = 0;
 
     /// Whether the store has anything of version 4.
@@ -147,6 +155,19 @@ impl Features {
     #[must_use]
     pub fn with_incompatible(&self, feature: u64) -> Self {
         Self { incompatible: self.incompatible | feature, ..self.clone() }
+    }
+
+    /// The same without this data zone.
+    #[must_use]
+    pub fn without_zone(&self, number: u16) -> Self {
+        let zones_gone = self.zones_gone | zone_bit(number);
+        Self { zones_gone, ..self.with_incompatible(Self::ZONES_GONE) }
+    }
+
+    /// Whether this data zone was taken out.
+    #[must_use]
+    pub fn is_zone_gone(&self, number: u16) -> bool {
+        self.zones_gone & zone_bit(number) != 0
     }
 
     /// Whether this program knows all that it must know to write to the store.
@@ -168,6 +189,7 @@ impl Features {
             block[PAIR_ROLE_AT] = role as u8;
         }
         block[MAP_COPIES_AT] = self.map_copies as u8;
+        put_u64(block, ZONES_GONE_AT, self.zones_gone);
         put_bytes(block, RESERVED_AT, &self.reserved);
     }
 
@@ -181,6 +203,7 @@ impl Features {
             incompatible: u64_at(block, INCOMPATIBLE_AT),
             pair: decode_pair(block)?,
             map_copies,
+            zones_gone: u64_at(block, ZONES_GONE_AT),
             reserved: array_at(block, RESERVED_AT),
         })
     }
@@ -195,8 +218,17 @@ impl Features {
         if self.map_copies != MapCopies::One && !has_copies {
             return Err(impossible("copies of maps", self.map_copies as u64));
         }
+        let has_gone = self.incompatible & Self::ZONES_GONE != 0;
+        if has_gone != (self.zones_gone != 0) {
+            return Err(impossible("data zones that are gone", self.zones_gone));
+        }
         Ok(())
     }
+}
+
+/// The bit of a data zone; none for a number that no zone has.
+fn zone_bit(number: u16) -> u64 {
+    1_u64.checked_shl(number.into()).unwrap_or(0)
 }
 
 /// That a geometry of version 4, whose checksum is right, has features that this program would have

@@ -7,6 +7,8 @@
 //! The version is looked at before anything else, its checksum included, so that a program too old
 //! for a store says so, whatever newer versions do with the rest.
 
+use std::ops::Range;
+
 use crate::checksum::crc32c;
 use crate::detection::Detection;
 use crate::error::{FormatError, Structure};
@@ -203,6 +205,7 @@ impl Geometry {
             (is_tables, "tables length", self.tables_bytes),
             ((1..=DATA_ZONES_MAX).contains(&zones), "count of data zones", zones as u64),
             (self.data.iter().all(|&containers| containers != 0), "empty data zone", 0),
+            (self.has_data(), "data zones that are gone", self.features.zones_gone),
             (total <= self.containers_max(), "count of containers", total),
         ] {
             if !sound {
@@ -238,20 +241,58 @@ impl Geometry {
         pbn.0 / (pba_page::SLOTS as u64) < self.tables_blocks()
     }
 
-    /// Containers in all data zones; their ids are the numbers below it.
+    /// Whether a data zone is left, and none is gone that never was.
+    fn has_data(&self) -> bool {
+        let beyond =
+            u32::try_from(self.data.len()).ok().and_then(|zones| u64::MAX.checked_shl(zones));
+        let gone = self.features.zones_gone;
+        gone & beyond.unwrap_or(0) == 0 && (gone.count_ones() as usize) < self.data.len()
+    }
+
+    /// Whether this data zone is there: not one that was taken out.
+    #[must_use]
+    pub fn has_data_zone(&self, number: u16) -> bool {
+        usize::from(number) < self.data.len() && !self.features.is_zone_gone(number)
+    }
+
+    /// The numbers of the containers of a data zone, also of one that is gone.
+    #[must_use]
+    pub fn containers_of(&self, number: u16) -> Range<u32> {
+        let Some((before, from)) = self.data.split_at_checked(usize::from(number)) else {
+            return 0..0;
+        };
+        let first: u32 = before.iter().sum();
+        first..first + from.first().copied().unwrap_or(0)
+    }
+
+    /// Whether the container is in a data zone that is there.
+    #[must_use]
+    pub fn has_container(&self, id: ContainerId) -> bool {
+        matches!(self.container_zone(id), Some((Zone::Data(zone), _)) if self.has_data_zone(zone))
+    }
+
+    /// Containers in the data zones that are there.
+    #[must_use]
+    pub fn containers_present(&self) -> u64 {
+        let there = (0..).zip(&self.data).filter(|(number, _)| self.has_data_zone(*number));
+        there.map(|(_, &containers)| u64::from(containers)).sum()
+    }
+
+    /// Containers in all data zones, those that are gone included; their ids are the numbers below
+    /// it.
     #[must_use]
     pub fn containers_total(&self) -> u64 {
         self.data.iter().map(|&containers| u64::from(containers)).sum()
     }
 
-    /// Room for frames: what all data zones have.
+    /// Room for frames: what all data zones have that are there.
     #[must_use]
     pub fn capacity_bytes(&self) -> u64 {
-        self.containers_total() * u64::from(self.container_bytes)
+        self.containers_present() * u64::from(self.container_bytes)
     }
 
-    /// Every zone of the store and its length, superblock first, data zones last. A file or device
-    /// may be longer.
+    /// Every zone of the store and its length, superblock first, data zones last; none of those that
+    /// are gone. A file or device may be longer.
     pub fn zones(&self) -> impl Iterator<Item = (Zone, u64)> {
         let fixed = [
             (Zone::Superblock, SUPERBLOCK_BYTES),
@@ -259,7 +300,8 @@ impl Geometry {
             (Zone::Tables, self.tables_bytes),
         ];
         let container_bytes = u64::from(self.container_bytes);
-        let data = (0..).zip(&self.data).map(move |(number, &containers)| {
+        let there = (0..).zip(&self.data).filter(|(number, _)| self.has_data_zone(*number));
+        let data = there.map(move |(number, &containers)| {
             (Zone::Data(number), u64::from(containers) * container_bytes)
         });
         fixed.into_iter().chain(data)
@@ -271,7 +313,8 @@ impl Geometry {
         self.zones().find(|(present, _)| *present == zone).map_or(0, |(_, bytes)| bytes)
     }
 
-    /// Where a container is: its zone, and its first byte there. None when there is no such one.
+    /// Where a container is: its zone, which may be gone, and its first byte there. None when no
+    /// container has this number.
     #[must_use]
     pub fn container_zone(&self, id: ContainerId) -> Option<(Zone, u64)> {
         let mut place = id.0;
@@ -303,8 +346,7 @@ impl Geometry {
     #[must_use]
     pub fn has_place(&self, pba: Pba) -> bool {
         let end_bytes = u64::from(pba.offset_bytes) + u64::from(pba.length_bytes);
-        u64::from(pba.container.0) < self.containers_total()
-            && end_bytes <= u64::from(self.container_bytes)
+        self.has_container(pba.container) && end_bytes <= u64::from(self.container_bytes)
     }
 }
 

@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// Crowd all clients into a few chunks, and let them wait for hardly anything.
     #[arg(long)]
     crowded: bool,
+    /// Empty data files of each store, and take them out.
+    #[arg(long)]
+    removes: bool,
     /// Threads, one seed each.
     #[arg(long, default_value_t = 1)]
     jobs: u64,
@@ -98,7 +101,8 @@ fn fresh_seed() -> u64 {
 impl Arguments {
     fn plan(&self, seed: u64) -> Plan {
         let Self { steps, crashes, every_write, crowded, .. } = *self;
-        Plan { steps, crashes, every_write, crowded, ..Plan::of_seed(seed) }
+        let plan = Plan { steps, crashes, every_write, crowded, ..Plan::of_seed(seed) };
+        if self.removes { plan.removing() } else { plan }
     }
 
     /// Says how the first failure comes about, and how to see it again.
@@ -131,7 +135,8 @@ impl Total {
     }
 
     fn tell(&self, arguments: &Arguments, first: u64, begun: Instant) {
-        let Summary { requests, crashes, writes, points, records_replayed, .. } = self.summary;
+        let Summary { requests, crashes, writes, points, records_replayed, removed, .. } =
+            self.summary;
         let Summary { checkpoints, collected, copied, troubles, failed: refused, digest, .. } =
             self.summary;
         let (seeds, failed, total) = (self.seeds, self.failures.len(), points.total());
@@ -143,7 +148,8 @@ impl Total {
                  \"crash_points\":{total},\"in_recovery\":{},\"cuts\":{},\"older_roots\":{},\
                  \"records_replayed\":{records_replayed},\"checkpoints\":{checkpoints},\
                  \"containers_collected\":{collected},\"copied\":{copied},\"troubles\":{troubles},\
-                 \"requests_failed\":{refused},\"digest\":\"{digest:016x}\",\
+                 \"requests_failed\":{refused},\"data_zones_removed\":{removed},\
+                 \"digest\":\"{digest:016x}\",\
                  \"seconds\":{seconds:.1}}}",
                 points.recoveries, points.cuts, points.older_roots
             );

@@ -117,6 +117,8 @@ pub(crate) struct Oracle {
     indivisible: Vec<Range<usize>>,
     /// Containers of each data file that an answered growth has promised.
     pub(crate) grown: Vec<u32>,
+    /// Data zones, a bit each, that an answered removal has taken out.
+    pub(crate) zones_gone: u64,
     /// A volume may have been deleted and its chunks not be let go yet.
     deleting: bool,
     /// A frame may not have been read that was to be compared: what it may be the same as is stored
@@ -138,6 +140,7 @@ impl Default for Oracle {
             written: 0,
             indivisible: Vec::new(),
             grown: Vec::new(),
+            zones_gone: 0,
             deleting: false,
             has_asides: false,
             doubted: BTreeMap::new(),
@@ -369,11 +372,12 @@ impl Oracle {
     /// Takes what was found as the new beginning.
     pub(crate) fn settle(&mut self, found: Found) {
         let grown = std::mem::take(&mut self.grown);
-        let (deleting, has_asides) = (self.deleting, self.has_asides);
+        let (deleting, has_asides, zones_gone) = (self.deleting, self.has_asides, self.zones_gone);
         *self = Self {
             base: found.values,
             versions: BTreeMap::new(),
             grown,
+            zones_gone,
             deleting,
             has_asides,
             ..Self::default()

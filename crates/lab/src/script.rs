@@ -166,6 +166,7 @@ pub enum Verb {
     Scrub { fingerprints: bool },
     Collect { recompress: bool },
     Grow { further: bool },
+    Evacuate { zone: u16, more: u32 },
     Fill { volume: u32, first: u64, content: u64 },
     Fits { volume: u32, first: u64, content: u64 },
     Idle,
@@ -328,6 +329,7 @@ impl fmt::Display for Verb {
             Self::Scrub { fingerprints } => write!(f, "scrub {}", u8::from(*fingerprints)),
             Self::Collect { recompress } => write!(f, "collect {}", u8::from(*recompress)),
             Self::Grow { further } => write!(f, "grow {}", u8::from(*further)),
+            Self::Evacuate { zone, more } => write!(f, "evacuate {zone} {more}"),
             Self::Fill { volume, first, content } => write!(f, "fill {volume} {first} {content}"),
             Self::Fits { volume, first, content } => write!(f, "fits {volume} {first} {content}"),
             Self::Idle => f.write_str("idle"),
@@ -499,6 +501,10 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
         ("scrub", &[fingerprints]) => Verb::Scrub { fingerprints: fingerprints != 0 },
         ("collect", &[recompress]) => Verb::Collect { recompress: recompress != 0 },
         ("grow", &[further]) => Verb::Grow { further: further != 0 },
+        ("evacuate", &[zone, more]) => {
+            let (zone, more) = (u16::try_from(zone).ok()?, u32::try_from(more).ok()?);
+            Verb::Evacuate { zone, more }
+        }
         ("fill", &[_, first, content]) => Verb::Fill { volume: volume?, first, content },
         ("fits", &[_, first, content]) => Verb::Fits { volume: volume?, first, content },
         ("idle", []) => Verb::Idle,
@@ -515,6 +521,8 @@ mod tests {
     fn a_script_is_read_as_it_was_written() {
         for seed in (0..20).chain([262, 270]) {
             let script = Plan::of_seed(seed).script();
+            assert_eq!(script.to_string().parse(), Ok(script));
+            let script = Plan::of_seed(seed).removing().script();
             assert_eq!(script.to_string().parse(), Ok(script));
         }
     }

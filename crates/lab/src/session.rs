@@ -6,6 +6,7 @@ pub(crate) mod answers;
 pub(crate) mod copies;
 pub(crate) mod difference;
 pub(crate) mod doubt;
+mod evacuation;
 pub(crate) mod growth;
 pub(crate) mod held;
 pub(crate) mod holders;
@@ -62,6 +63,8 @@ pub(crate) struct Session<'a> {
     pub(crate) refused: u64,
     /// Growths that were answered well.
     pub(crate) grown: u64,
+    /// Data zones that were taken out.
+    pub(crate) removed: u64,
     /// Times that the store was filled.
     pub(crate) filled: u64,
     /// What is wrong with the disk.
@@ -115,6 +118,7 @@ impl<'a> Session<'a> {
             failed: 0,
             refused: 0,
             grown: 0,
+            removed: 0,
             filled: 0,
             trouble: None,
             stopped: false,
@@ -218,6 +222,7 @@ impl<'a> Session<'a> {
             Verb::Scrub { fingerprints } => self.ask_scrub(fingerprints, SCRUB_STEPS - 1),
             Verb::Collect { recompress } => self.collect(recompress),
             Verb::Grow { further } => self.grow(further)?,
+            Verb::Evacuate { zone, more } => self.evacuate(zone, more),
             Verb::Fill { volume, first, content } => self.fill(volume, first, content)?,
             Verb::Fits { volume, first, content } => self.fits(volume, first, content)?,
             Verb::Idle => self.idle()?,

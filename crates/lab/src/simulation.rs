@@ -56,6 +56,8 @@ pub struct Summary {
     pub failed: u64,
     /// Growths that were answered well.
     pub grown: u64,
+    /// Data zones that were taken out.
+    pub removed: u64,
     /// Scrubs of everything that came to their end.
     pub scrubbed: u64,
     /// Requests that were refused for want of room.
@@ -82,6 +84,7 @@ impl Summary {
         self.troubles += other.troubles;
         self.failed += other.failed;
         self.grown += other.grown;
+        self.removed += other.removed;
         self.scrubbed += other.scrubbed;
         self.refused += other.refused;
         self.filled += other.filled;
@@ -325,6 +328,7 @@ impl Simulation {
         self.summary.troubles += u64::from(session.trouble.is_some());
         self.summary.failed += session.failed;
         self.summary.grown += session.grown;
+        self.summary.removed += session.removed;
         self.summary.scrubbed += session.scrubbed;
         self.summary.refused += session.refused;
         self.summary.filled += session.filled;

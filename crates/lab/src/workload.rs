@@ -5,6 +5,7 @@ mod asides;
 mod detections;
 mod growths;
 mod holders;
+mod removals;
 
 use engine::{Codec, Compression};
 
@@ -32,6 +33,8 @@ pub struct Plan {
     /// Whether clients crowd into a few chunks and hardly wait for anything: parts, reads and whole
     /// writes of the same chunks are taken in one step.
     pub crowded: bool,
+    /// Whether data zones are emptied and taken out ([`Plan::removing`]).
+    pub removes: bool,
     /// The store.
     pub shape: Shape,
 }
@@ -101,15 +104,25 @@ impl Plan {
         let dirty_pages_max = if late { shape.cache_pages } else { shape.dirty_pages_max };
         let shape = Shape { dirty_pages_max, ..shape };
         let careless = seed / SHAPES % 4 == 3;
-        Self { seed, steps: 60, crashes: 3, every_write: true, careless, crowded: false, shape }
+        Self {
+            seed,
+            steps: 60,
+            crashes: 3,
+            every_write: true,
+            careless,
+            crowded: false,
+            removes: false,
+            shape,
+        }
     }
 
     /// What `lab simulate` has to be told to make this run again.
     #[must_use]
     pub fn arguments(&self) -> String {
-        let Self { seed, steps, crashes, crowded, .. } = self;
+        let Self { seed, steps, crashes, crowded, removes, .. } = self;
         let crowded = if *crowded { " --crowded" } else { "" };
-        format!("--seed {seed} --steps {steps} --crashes {crashes}{crowded}")
+        let removes = if *removes { " --removes" } else { "" };
+        format!("--seed {seed} --steps {steps} --crashes {crashes}{crowded}{removes}")
     }
 
     /// Every request of the run.
@@ -139,6 +152,9 @@ impl Plan {
         }
         if mixed(self.seed, 5).is_multiple_of(4) {
             growths::grow(&mut Dice::new(mixed(self.seed, 6)), &mut lives);
+        }
+        if self.removes {
+            removals::evacuate(&mut Dice::new(mixed(self.seed, 45)), &mut lives);
         }
         if mixed(self.seed, 2).is_multiple_of(3) {
             workload.make_trouble(&mut lives);

@@ -156,6 +156,9 @@ enum RequestErrorForm {
     CannotGrow {
         reason: String,
     },
+    CannotRemove {
+        reason: String,
+    },
     GivenUp,
     Closing,
 }

@@ -2,10 +2,10 @@
 
 use engine::{
     Address, ChangedRange, CollectPosition, CollectRequest, CollectStep, CollectedContainer,
-    CountedChunk, DamagedChunk, DifferenceRequest, DifferenceStep, ExplainedChunk, ExplainedCopy,
-    ExplainedFrame, ExplainedPage, ExplainedPlace, Explanation, Problem, ReferenceClass,
-    ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep, Tally, VolumeWeight, WeightRequest,
-    WeightStep,
+    CountedChunk, DamagedChunk, DifferenceRequest, DifferenceStep, EvacuateZone, ExplainedChunk,
+    ExplainedCopy, ExplainedFrame, ExplainedPage, ExplainedPlace, Explanation, KeepZone, ListZones,
+    Problem, ReferenceClass, ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep, Tally,
+    VolumeWeight, WeightRequest, WeightStep, ZoneInfo, ZoneState,
 };
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,9 @@ record! {
     CollectPosition { from_sequence, until_sequence }
     CollectStep { next, collected, containers_used, containers }
     CollectedContainer { container, freed, used_bytes, moved_bytes, written_bytes }
+    EvacuateZone { zone }
+    KeepZone { zone }
+    ZoneInfo { zone, state, capacity_bytes, used_bytes, live_bytes }
 }
 
 mirror!(
@@ -55,6 +58,8 @@ mirror!(
     ScrubPosition as PositionForm,
     ScrubFinding as FindingForm,
     DamagedChunk as DamagedForm,
+    ListZones as ListZonesForm,
+    ZoneState as ZoneStateForm,
 );
 
 #[derive(Serialize, Deserialize)]
@@ -71,6 +76,18 @@ enum PositionForm {
     Tables { tree: u32, level: Option<u8>, index: u64 },
     Containers { container: u32 },
     Losses { volume: u32, leaf: u64 },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ListZones")]
+struct ListZonesForm {}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ZoneState", rename_all = "snake_case")]
+enum ZoneStateForm {
+    InUse,
+    Leaving,
+    Gone,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use clap::Args;
 use super::values::{parse_memory, parse_threads};
 
 /// How results are printed.
-#[derive(Debug, Args)]
+#[derive(Copy, Clone, Debug, Args)]
 pub(crate) struct Format {
     /// Print the result as JSON, for programs; an error is the last line of standard error, as JSON
     #[arg(long)]

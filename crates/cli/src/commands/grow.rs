@@ -39,12 +39,17 @@ pub(super) fn run(args: &GrowArgs) -> Result<(), CliError> {
         .map_err(|source| CliError::System { action: "a path cannot be made absolute", source })?;
     check_distinct(&data.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
     let wish = GrowthWish { capacity_bytes: args.capacity, data };
-    let grown = match served::connect(&args.store)? {
-        Some(mut server) => server.ask(wish)?,
-        None => grow_closed(&args.store, &wish)?,
-    };
+    let grown = grow(&args.store, wish)?;
     let report = Report { store: store::absolute(&args.store), grown };
     if args.format.json { output::print_json(&report) } else { print_text(&report) }
+}
+
+/// Makes the store at `path` larger, served or not.
+pub(super) fn grow(path: &Path, wish: GrowthWish) -> Result<Grown, CliError> {
+    match served::connect(path)? {
+        Some(mut server) => Ok(server.ask(wish)?),
+        None => grow_closed(path, &wish),
+    }
 }
 
 fn print_text(Report { store, grown }: &Report) -> Result<(), CliError> {

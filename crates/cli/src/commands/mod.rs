@@ -8,6 +8,7 @@ mod collect;
 mod complete;
 mod completions;
 mod confirm;
+mod data_files;
 mod diff;
 mod estimate;
 mod explain;
@@ -48,6 +49,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Scrub(args) => scrub::run(&args),
         Command::Collect(args) => collect::run(&args),
         Command::Grow(args) => grow::run(&args),
+        Command::Data(command) => data_files::run(&command),
         Command::Set(args) => set::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Complete(args) => complete::run(&args),

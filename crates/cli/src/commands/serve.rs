@@ -10,12 +10,14 @@
 //! The main thread sleeps; it is woken by a signal or by the end of the engine.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use ::store::Hooks;
 use admin::{
-    Control, DataDoor, GetStatus, Grower, Local, Server as ControlServer, SharedStatus, Status,
+    Control, DataDoor, GetStatus, Grower, Local, Remover, Server as ControlServer, SharedStatus,
+    Status,
 };
 use engine::{Client, Notice, Options, RequestError, VolumeInfo};
 use nbd::{Adopter, Listen, Notices as DoorNotices, Server as NbdServer, ServerOptions};
@@ -29,6 +31,7 @@ use crate::held_directory::HeldDirectory;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::human_duration;
+use crate::removal::remove_zone;
 use crate::size::human_count;
 use crate::staging::{put_aside, unfinished};
 use crate::store::{self, OpenStore, engine_options};
@@ -207,10 +210,12 @@ fn serve(
     status.set(status_of(&listen));
     // Opening may have taken a while.
     directory.check()?;
-    let grower = grower(client.clone(), directory);
+    let directory = Arc::new(directory);
+    let grower = grower(client.clone(), Arc::clone(&directory));
+    let remover = remover(client.clone(), directory);
     let mut doors = NbdServer::start(client.clone(), door_options(args, teller)?)?;
     let service = Local::served(client.clone(), status.clone(), grower);
-    let service = service.with_data_door(data_door(doors.adopter()));
+    let service = service.with_remover(remover).with_data_door(data_door(doors.adopter()));
     let mut control = match ControlServer::start(&place, service) {
         // The store's directory takes no socket either; everything but commands works without.
         Err(error) if args.read_only => {
@@ -264,11 +269,20 @@ fn door_options(args: &ServeArgs, teller: &Teller) -> Result<ServerOptions, CliE
 }
 
 /// What makes the store in `directory` larger when a `tamis grow` asks for it.
-fn grower(client: Client, directory: HeldDirectory) -> Grower {
+fn grower(client: Client, directory: Arc<HeldDirectory>) -> Grower {
     Box::new(move |wish| {
         let checked = directory.check();
         let grown = checked.and_then(|()| grow::grow_served(directory.path(), &client, &wish));
         grown.map_err(CliError::into_refusal)
+    })
+}
+
+/// What takes data files out of the store in `directory` when a `tamis data remove` asks for it.
+fn remover(client: Client, directory: Arc<HeldDirectory>) -> Remover {
+    Box::new(move |zone| {
+        let checked = directory.check();
+        let removed = checked.and_then(|()| remove_zone(directory.path(), &client, zone));
+        removed.map_err(CliError::into_refusal)
     })
 }
 

@@ -31,7 +31,10 @@ impl CliError {
     /// What the error means to a script.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::NoStore { .. } | Self::NoVolume { .. } | Self::NoBase { .. } => Exit::NotFound,
+            Self::NoStore { .. }
+            | Self::NoVolume { .. }
+            | Self::NoDataFile { .. }
+            | Self::NoBase { .. } => Exit::NotFound,
             Self::Place(error) => error.exit(),
             Self::ServeNbd(nbd::NbdError::Bind { source, .. }) => exit_of_io(source),
             Self::StoreExists { .. }
@@ -52,6 +55,7 @@ impl CliError {
             usage if usage.is_usage() => Exit::Usage,
             Self::NearlyFull { .. } | Self::NothingToCollect { .. } => Exit::NearlyFull,
             Self::DamageFound { .. }
+            | Self::DataFileDamaged { .. }
             | Self::DamageLeft { .. }
             | Self::ChunkDamaged { .. }
             | Self::StreamDamaged { .. }
@@ -168,6 +172,7 @@ fn exit_of_request(error: &RequestError) -> Exit {
         | RequestError::BelowReservation { .. }
         | RequestError::OutOfRange { .. }
         | RequestError::CannotGrow { .. }
+        | RequestError::CannotRemove { .. }
         | RequestError::NotAVolume { .. }
         | RequestError::NotASnapshot { .. }
         | RequestError::NoVolumes

@@ -160,6 +160,12 @@ fn the_page_names_every_field_and_no_other() {
     page.run("init", &format!("{store} --capacity 64M"));
     page.run("init", &format!("{other} --capacity 64M"));
     page.run("grow", &format!("{store} --capacity 96M"));
+    let files = path("files");
+    page.run("init", &format!("{files} --capacity 64M"));
+    page.run("grow", &format!("{files} --capacity 128M --data {}", path("second")));
+    page.run("data list", &files);
+    page.run("data replace", &format!("{files} data.1 {}", path("third")));
+    page.run("data remove", &format!("{files} data.0"));
     page.run("set", &format!("{store} --compression zstd:1"));
     volumes(&page, &folder, &store);
     copies(&page, &folder, &store, &other);

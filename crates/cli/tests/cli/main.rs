@@ -30,6 +30,7 @@ mod output;
 mod places;
 mod quotas;
 mod read_only;
+mod removed;
 mod repair;
 mod replaced;
 mod replay;

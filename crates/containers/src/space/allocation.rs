@@ -17,6 +17,9 @@ impl Space {
         let (in_front, from) = self.geometry.data.split_at(zone);
         let first: u32 = in_front.iter().sum();
         let length = from.first().copied().unwrap_or(0);
+        if self.closed.has(zone) {
+            return;
+        }
         for container in first + before.min(length)..first + after.min(length) {
             if self.uses[container as usize] == ContainerUse::Free {
                 self.withheld -= 1;
@@ -52,7 +55,8 @@ impl Space {
     /// Containers that hold nothing which is needed, or will soon hold nothing.
     #[must_use]
     pub fn unused_containers(&self) -> u64 {
-        self.free_containers() + self.quarantined_containers() + self.withheld
+        let listed = self.free_containers() + self.quarantined_containers() + self.withheld;
+        listed + self.closed.free
     }
 
     /// Containers that can be allocated now, or as soon as the medium has given them.

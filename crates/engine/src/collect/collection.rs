@@ -127,6 +127,8 @@ impl Known {
 pub(crate) struct Order {
     pub(crate) position: CollectPosition,
     pub(crate) recompress: Option<Compression>,
+    /// The data zone that is to be emptied, if that is what it is for.
+    pub(crate) zone: Option<u16>,
     pub(crate) done: Done<CollectStep>,
 }
 
@@ -147,6 +149,16 @@ pub(crate) struct Collection {
     pub(crate) victim: Option<Victim>,
     pub(crate) pace: Pace,
     pub(crate) orders: VecDeque<(CollectRequest, Done<CollectStep>)>,
+    /// Data zones of which a container is to be collected.
+    pub(crate) evacuations: VecDeque<(u16, Done<CollectStep>)>,
+}
+
+impl Order {
+    /// A step by which this data zone becomes emptier.
+    pub(crate) fn of_zone(zone: u16, done: Done<CollectStep>) -> Self {
+        let position = CollectPosition { from_sequence: 0, until_sequence: 0 };
+        Self { position, recompress: None, zone: Some(zone), done }
+    }
 }
 
 impl Victim {
@@ -241,6 +253,8 @@ impl Collection {
         let under_way = self.victim.as_mut().and_then(|victim| victim.order.take());
         let under_way = under_way.map(|order| order.done);
         let waiting = self.orders.drain(..).map(|(_, done)| done);
-        under_way.into_iter().chain(waiting).for_each(|done| done.fail(error.clone()));
+        let leaving = self.evacuations.drain(..).map(|(_, done)| done);
+        let all = under_way.into_iter().chain(waiting).chain(leaving);
+        all.for_each(|done| done.fail(error.clone()));
     }
 }

@@ -21,6 +21,9 @@ impl Engine {
     /// The container that the oldest request is about. One for which none is left is answered, as
     /// is one that finds no room unless that comes, perhaps from what is collected otherwise.
     pub(crate) fn take_order(&mut self, otherwise: bool) -> Option<(ContainerId, Order)> {
+        if let Some(evacuated) = self.take_evacuation(otherwise) {
+            return Some(evacuated);
+        }
         while let Some((request, done)) = self.collection.orders.pop_front() {
             let until_sequence = self.placement.next_sequence();
             let first = CollectPosition { from_sequence: 0, until_sequence };
@@ -35,7 +38,7 @@ impl Engine {
                     }
                     done.fail(RequestError::NoSpace);
                 }
-                Some(id) => return Some((id, Order { position, recompress, done })),
+                Some(id) => return Some((id, Order { position, recompress, zone: None, done })),
                 None => self.answer_order(done, CollectStep::default()),
             }
         }
@@ -68,6 +71,9 @@ impl Engine {
             moved_bytes: victim.moved_bytes,
             written_bytes: victim.written_bytes,
         };
+        if let Some(zone) = order.zone {
+            return self.answer_evacuation(zone, order.done, Some(collected));
+        }
         let CollectPosition { until_sequence, .. } = order.position;
         let next = CollectPosition { from_sequence: victim.sequence + 1, until_sequence };
         let step =
@@ -77,7 +83,7 @@ impl Engine {
 
     fn answer_order(&self, done: Done<CollectStep>, mut step: CollectStep) {
         let Placement { space, .. } = &self.placement;
-        let containers = self.geometry.containers_total();
+        let containers = self.geometry.containers_present();
         step.containers = containers.saturating_sub(self.placement.reserved_containers(0));
         step.containers_used = (containers - space.unused_containers()).min(step.containers);
         done.reply(step);

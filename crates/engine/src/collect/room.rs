@@ -47,7 +47,9 @@ impl Engine {
         let room_bytes = self.collection_room_bytes();
         let next_sequence = self.placement.next_sequence();
         space.victim(next_sequence, until_sequence, |id, sealed| {
-            is_written(id) && room_to_move_bytes(sealed.live_bytes, sealed.used_bytes) <= room_bytes
+            is_written(id)
+                && !self.is_leaving(id)
+                && room_to_move_bytes(sealed.live_bytes, sealed.used_bytes) <= room_bytes
         })
     }
 

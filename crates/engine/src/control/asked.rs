@@ -15,6 +15,7 @@ use crate::door::error::RequestError;
 use crate::door::open_volume::OpenVolume;
 use crate::door::opens::OpenInfo;
 use crate::door::outcome::VolumeInfo;
+use crate::evacuate::{EvacuateZone, KeepZone, ListZones, RetireZone, ZoneInfo};
 use crate::explain::explanation::Explanation;
 use crate::scrub::{ScrubRequest, ScrubStep};
 use crate::stats::Stats;
@@ -90,6 +91,10 @@ verbs! {
     WeightRequest -> WeightStep, after a flush if |step| step.leaf == 0;
     ScrubRequest -> ScrubStep;
     CollectRequest -> CollectStep;
+    ListZones -> Vec<ZoneInfo>;
+    EvacuateZone -> CollectStep;
+    KeepZone -> ();
+    RetireZone -> Geometry;
     Close -> ();
 }
 
@@ -120,7 +125,8 @@ impl Verb {
             | Self::CloneVolume(_)
             | Self::Rollback(_)
             | Self::SetCompression(_)
-            | Self::Grow(_) => true,
+            | Self::Grow(_)
+            | Self::RetireZone(_) => true,
             Self::Open(_)
             | Self::ListOpens(_)
             | Self::CloseOpens(_)
@@ -133,6 +139,9 @@ impl Verb {
             | Self::WeightRequest(_)
             | Self::ScrubRequest(_)
             | Self::CollectRequest(_)
+            | Self::ListZones(_)
+            | Self::EvacuateZone(_)
+            | Self::KeepZone(_)
             | Self::Close(_) => false,
         }
     }

@@ -1,6 +1,6 @@
 //! The verbs that are about volumes and settings. Those that go in steps are beside what they do
 //! ([`crate::ScrubRequest`], [`crate::CollectRequest`], [`crate::DifferenceRequest`],
-//! [`crate::WeightRequest`]).
+//! [`crate::WeightRequest`], [`crate::EvacuateZone`]).
 
 use disk::ZoneGrowth;
 use format::catalog::{Dedup, Origin, VolumeKind};

@@ -27,6 +27,11 @@ impl Allocation {
         &self.zones
     }
 
+    /// Whether the medium is giving a zone room now.
+    pub(crate) fn is_under_way(&self, number: u16) -> bool {
+        self.zones.iter().any(|zone| zone.number == number && zone.is_under_way)
+    }
+
     /// Asks for room up to this offset.
     pub(crate) fn ask(&mut self, ahead: &AllocationAhead, number: u16, end_bytes: u64) {
         ahead.allocate(number, end_bytes);

@@ -51,6 +51,7 @@ impl Engine {
         self.explaining.fail(error);
         self.walks.fail(error);
         self.enlarging.fail(error);
+        self.evacuation.fail(error);
         self.intake.take(&mut self.requests);
         self.requests.drain(..).for_each(|request| request.fail(error.clone()));
         if let Closing::Draining(waiters) = std::mem::replace(&mut self.closing, Closing::Closed) {

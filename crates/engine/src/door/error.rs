@@ -362,6 +362,12 @@ pub enum RequestError {
         /// What stands in the way, in a sentence.
         reason: String,
     },
+    /// A data file cannot be taken out of the store, or not now.
+    #[error("the data file was not removed: {reason}")]
+    CannotRemove {
+        /// What stands in the way, in a sentence.
+        reason: String,
+    },
     /// Whoever asked is gone, and it had to wait until then.
     #[error("the connection was given up while this waited: it was not done, or only a part of it")]
     GivenUp,

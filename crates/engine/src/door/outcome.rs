@@ -18,6 +18,7 @@ use reduce::{ChunkRef, Permit, expand_frame};
 use crate::collect::step::CollectStep;
 use crate::door::error::RequestError;
 use crate::door::reservation::Reservation;
+use crate::evacuate::ZoneInfo;
 use crate::explain::explanation::Explanation;
 use crate::read::frame_cache::HeldFrame;
 use crate::scrub::ScrubStep;
@@ -122,6 +123,8 @@ pub enum Reply {
     Scrub(Box<ScrubStep>),
     /// What a step of collection did.
     Collect(Box<CollectStep>),
+    /// All data zones.
+    Zones(Vec<ZoneInfo>),
 }
 
 impl From<()> for Reply {
@@ -156,6 +159,7 @@ replies! {
     Weight: WeightStep => Box;
     Scrub: ScrubStep => Box;
     Collect: CollectStep => Box;
+    Zones: Vec<ZoneInfo>;
 }
 
 /// Where the bytes of one part of a read come from.

@@ -81,6 +81,10 @@ impl Engine {
             Wish::Growth(Asked { verb, done }) => {
                 (After::Grown(done), self.take_zones(&verb.options, verb.zones))
             }
+            Wish::Removal(asked) => {
+                let geometry = self.geometry_without(asked.verb.zone);
+                (After::Removed(asked), Ok(geometry))
+            }
             // Another one was faster.
             Wish::Geometry(then) if self.may_be_recorded(&then) => {
                 self.go_on(then);
@@ -146,6 +150,10 @@ impl Engine {
             After::Then(then) => {
                 self.geometry = grown;
                 self.go_on(then);
+            }
+            After::Removed(asked) => {
+                self.adopt_without(asked.verb.zone, grown);
+                asked.done.reply(self.geometry.clone());
             }
             After::Grown(done) => {
                 self.adopt(grown);

@@ -10,12 +10,15 @@ use crate::control::{Asked, Grow, NewVolume, SetDedup, SetReservation, SetVolume
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::outcome::VolumeInfo;
+use crate::evacuate::RetireZone;
 
 /// Another geometry that has been asked for.
 pub(crate) enum Wish {
     Growth(Asked<Grow>),
     /// That the geometry says first what must be known of the store.
     Geometry(Then),
+    /// That a data zone, which is empty, is gone.
+    Removal(Asked<RetireZone>),
 }
 
 /// What may not be recorded before the geometry says that it may be there.
@@ -50,6 +53,8 @@ pub(crate) enum After {
     Grown(Done<Geometry>),
     /// What waited for it.
     Then(Then),
+    /// The data zone is gone.
+    Removed(Asked<RetireZone>),
 }
 
 impl After {
@@ -57,6 +62,7 @@ impl After {
         match self {
             Self::Grown(done) => done.fail(error),
             Self::Then(then) => then.fail(error),
+            Self::Removed(asked) => asked.done.fail(error),
         }
     }
 }
@@ -66,6 +72,7 @@ impl Wish {
         match self {
             Self::Growth(asked) => asked.done.fail(error),
             Self::Geometry(then) => then.fail(error),
+            Self::Removal(asked) => asked.done.fail(error),
         }
     }
 }
@@ -97,6 +104,13 @@ impl Enlarging {
         let runs = |growth: &Growth| matches!(growth.after, After::Then(Then::GoOn));
         let is_wished = |wish: &Wish| matches!(wish, Wish::Geometry(Then::GoOn));
         self.running.as_ref().is_some_and(runs) || self.wishes.iter().any(is_wished)
+    }
+
+    /// Whether a data zone is on its way out.
+    pub(crate) fn takes_zone_out(&self) -> bool {
+        let runs = |growth: &Growth| matches!(growth.after, After::Removed(_));
+        self.running.as_ref().is_some_and(runs)
+            || self.wishes.iter().any(|wish| matches!(wish, Wish::Removal(_)))
     }
 
     pub(crate) fn io_ended(&mut self) {

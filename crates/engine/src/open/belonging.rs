@@ -153,7 +153,8 @@ fn foreign_data(devices: &mut Devices, geometry: &Geometry, used: &Used) -> Vec<
         .chunk_by(|one, other| zone_of(one.0) == zone_of(other.0))
         .filter_map(|here| Some((zone_of(here.first()?.0)?, here)))
         .collect();
-    let judged = (0..).map(Zone::Data).take(geometry.data.len()).filter_map(|zone| {
+    let there = (0..geometry.data.len() as u16).filter(|&number| geometry.has_data_zone(number));
+    let judged = there.map(Zone::Data).filter_map(|zone| {
         let here = by_zone.get(&zone).copied().unwrap_or_default();
         let holds = judge(devices, geometry, zone, here)?;
         Some(ForeignZone { zone, holds })

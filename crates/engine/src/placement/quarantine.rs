@@ -2,8 +2,9 @@
 //!
 //! Two syncs bring a container out of quarantine: one makes the record of its freeing durable, the
 //! next makes a record durable that says so (`containers/src/space.rs` tells why one is not
-//! enough). Clients' flushes and records do both in passing. Only while containers are short are
-//! rounds asked for, and a record without changes is written when no other comes.
+//! enough). Clients' flushes and records do both in passing. Rounds are asked for only while
+//! containers are short, or a data zone is to be empty, and a record without changes is written
+//! when no other comes.
 
 use crate::engine::Engine;
 
@@ -13,7 +14,7 @@ impl Engine {
         let Some(awaited) = self.placement.space.awaited_record() else { return false };
         if self.stopped.is_some()
             || self.checkpoints.last_is_asked
-            || !self.free_containers_are_short()
+            || !(self.free_containers_are_short() || self.evacuation_waits_for_quarantine())
         {
             return false;
         }

@@ -89,6 +89,10 @@ impl FrameAccounts {
             let count = rest.partition_point(|(pba, _)| pba.container <= id);
             let (chunks, after) = rest.split_at(count);
             rest = after;
+            if !geometry.has_container(id) {
+                chunks.iter().for_each(|(pba, pbn)| accounts.misplace(ledger, *pbn, pba));
+                continue;
+            }
             let entry = ledger.containers[id.0 as usize];
             let is_free = entry.is_some_and(|entry| entry.state == ContainerState::Free);
             if !(is_free && chunks.is_empty()) {
@@ -96,14 +100,17 @@ impl FrameAccounts {
                 accounts.read_container(ledger, geometry, id, &bytes, chunks, searching);
             }
         }
-        for (pba, pbn) in rest {
-            let (container, offset_bytes) = (pba.container.0, pba.offset_bytes);
-            let problem = Problem::FrameMisplaced { pbn: pbn.0, container, offset_bytes };
-            accounts.lose(ledger, *pbn, problem);
-        }
+        rest.iter().for_each(|(pba, pbn)| accounts.misplace(ledger, *pbn, pba));
         accounts.settle_unknown(ledger);
         accounts.take_copies(ledger, reads, geometry);
         accounts
+    }
+
+    /// A chunk is placed where nothing can be.
+    fn misplace(&mut self, ledger: &mut Ledger, pbn: Pbn, pba: &Pba) {
+        let (container, offset_bytes) = (pba.container.0, pba.offset_bytes);
+        let problem = Problem::FrameMisplaced { pbn: pbn.0, container, offset_bytes };
+        self.lose(ledger, pbn, problem);
     }
 
     fn read_container(

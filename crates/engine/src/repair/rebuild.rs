@@ -98,8 +98,10 @@ impl<'a> Rebuild<'a> {
         stage(4);
         let catalog_slots = self.write_catalog()?;
         self.writer.finish(&mut self.reads.devices)?;
-        for number in 0..self.survey.geometry.data.len() {
-            self.reads.devices.sync_now(Zone::Data(number as u16))?;
+        let geometry = &self.survey.geometry;
+        let zones = 0..geometry.data.len() as u16;
+        for number in zones.filter(|&number| geometry.has_data_zone(number)) {
+            self.reads.devices.sync_now(Zone::Data(number))?;
         }
         stage(5);
         let root = self.root(shape, next_pbn, free_tail, catalog_slots);

@@ -103,7 +103,7 @@ impl Engine {
     fn scrub_bytes_total(&self) -> u64 {
         let space = &self.placement.space;
         let unused = space.unused_containers();
-        let containers = self.geometry.containers_total() - unused;
+        let containers = self.geometry.containers_present() - unused;
         let blocks = GEOMETRY_BLOCKS.len() + ROOT_BLOCKS.len();
         let blocks = self.state.store.used_blocks() + blocks as u64;
         containers * u64::from(CONTAINER_BYTES) + blocks * BLOCK_BYTES as u64

@@ -91,7 +91,8 @@ impl Engine {
         let wanted = |zone: &ZoneAllocation| {
             let zone_bytes = self.geometry.zone_bytes(Zone::Data(zone.number));
             let is_refused = zone.refusal.is_some() && attempt == Attempt::First;
-            if zone.is_under_way || is_refused || zone.allocated_bytes >= zone_bytes {
+            let is_closed = self.placement.space.is_zone_closed(zone.number);
+            if is_closed || zone.is_under_way || is_refused || zone.allocated_bytes >= zone_bytes {
                 return None;
             }
             let step_bytes = allocation_step_bytes(zone_bytes);

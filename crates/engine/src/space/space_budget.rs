@@ -110,6 +110,16 @@ impl SpaceBudget {
         true
     }
 
+    /// Promises no more bytes of containers than these; false, and nothing has changed, when more
+    /// are promised already.
+    pub(crate) fn lower_bytes(&mut self, to_bytes: u64) -> bool {
+        if self.reserved_bytes + self.left_alone.bytes > to_bytes {
+            return false;
+        }
+        self.limit.bytes = self.limit.bytes.min(to_bytes);
+        true
+    }
+
     /// Whether a write of `chunks` does not fit now.
     pub(crate) fn lacks(&self, volume: Option<VolumeId>, chunks: u64) -> bool {
         self.lacks_bytes(volume, chunks) || self.lacks_chunks(volume, chunks)

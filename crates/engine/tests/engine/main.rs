@@ -19,6 +19,7 @@ mod dedup;
 mod difference;
 mod directories;
 mod domains;
+mod evacuate;
 mod explain;
 mod figures;
 mod full_trims;

@@ -9,13 +9,14 @@ use crate::checksum::crc32c;
 use crate::detection::{Detection, FilterBlocks, FingerprintKind};
 use crate::directory::{self, FOOTER_BYTES, decode_entries, decode_footer, encode_tail};
 use crate::domain::DomainId;
+use crate::features::Features;
 use crate::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
 use crate::mark::Mark;
 use crate::page::Page;
 use crate::record::{self, Changes, RecordHeader, RecordKind, Settled, decode_header, verify_body};
 use crate::root::Root;
 use crate::superblock::{self, Geometry, made_by_newer};
-use crate::units::{BlockPtr, Codec, ContainerId, Pbn};
+use crate::units::{BlockPtr, Codec, ContainerId, Pbn, Zone};
 use crate::{BLOCK_BYTES, FeatureClass, FormatError};
 
 const UUID: [u8; 16] = *b"0123456789abcdef";
@@ -265,6 +266,32 @@ fn geometry_with(detection: Detection, at: usize, bytes: &[u8]) -> Result<Geomet
 }
 
 #[test]
+fn zones_that_are_gone_are_some_of_those_that_were() {
+    let block_with = |data: &[u32], gone: u64, incompatible: u64| {
+        let mut geometry = geometry_with(Detection::default(), 12, &[4, 0, 0, 0]).unwrap();
+        geometry.data = data.to_vec();
+        (geometry.features.zones_gone, geometry.features.incompatible) = (gone, incompatible);
+        geometry.encode()
+    };
+    let decode =
+        |data: &[u32], gone| Geometry::decode(&block_with(data, gone, Features::ZONES_GONE));
+    let geometry = decode(&[3, 2, 4], 0b010).unwrap();
+    let zones: Vec<_> = geometry.zones().skip(3).map(|(zone, _)| zone).collect();
+    assert_eq!(zones, [Zone::Data(0), Zone::Data(2)]);
+    assert_eq!((geometry.containers_total(), geometry.containers_present()), (9, 7));
+    assert_eq!(geometry.capacity_bytes(), 7 * u64::from(crate::CONTAINER_BYTES));
+    let has: Vec<_> = (0..10).map(|id| geometry.has_container(ContainerId(id))).collect();
+    assert_eq!(has, [true, true, true, false, false, true, true, true, true, false]);
+    assert_eq!((geometry.containers_of(1), geometry.containers_of(2)), (3..5, 5..9));
+    assert_eq!(geometry.containers_of(3), 0..0);
+    for (data, gone) in [(&[3, 2, 4][..], 0b111), (&[3, 2, 4], 0b1000), (&[3], 1), (&[3, 2], 0)] {
+        assert!(decode(data, gone).is_err(), "{gone:b} of {data:?}");
+    }
+    assert!(Geometry::decode(&block_with(&[3, 2], 1, 0)).is_err(), "gone without the feature");
+    assert!(decode(&[1; 64], u64::MAX).is_err() && decode(&[1; 64], u64::MAX - 1).is_ok());
+}
+
+#[test]
 fn what_a_feature_asks_of_older_programs_is_done() {
     let with = |version: u8, at: usize, bytes: &[u8]| {
         let mut block = [0; crate::BLOCK_BYTES];
@@ -287,7 +314,7 @@ fn what_a_feature_asks_of_older_programs_is_done() {
     let refused = unknown(FeatureClass::ReadOnlyCompatible);
     assert_eq!(read_only.features.check_writable(), Err(refused));
     // What is compatible stays, with what it has in reserved bytes; before version 4 nobody looks.
-    for at in [368, 418, 511] {
+    for at in [368, 426, 511] {
         let block = with(4, at, &[0xc5]);
         let geometry = Geometry::decode(&block).unwrap();
         assert_eq!(geometry.features.check_writable(), Ok(()));

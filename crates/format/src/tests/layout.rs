@@ -84,7 +84,7 @@ pub(super) fn constants() -> Vec<(&'static str, u64)> {
 fn geometry() -> Layout {
     use crate::features::{
         COMPATIBLE_AT, INCOMPATIBLE_AT, MAP_COPIES_AT, PAIR_AT, PAIR_EPOCH_AT, PAIR_ROLE_AT,
-        READ_ONLY_COMPATIBLE_AT, RESERVED_AT,
+        READ_ONLY_COMPATIBLE_AT, RESERVED_AT, ZONES_GONE_AT,
     };
     use crate::superblock::{
         BUCKET_SEED_AT, CHUNK_BYTES_AT, CONTAINER_BYTES_AT, CRC_AT, DATA_AT, DATA_COUNT_AT,
@@ -115,6 +115,7 @@ fn geometry() -> Layout {
         (PAIR_EPOCH_AT, "epoch"),
         (PAIR_ROLE_AT, "role"),
         (MAP_COPIES_AT, "copies of maps"),
+        (ZONES_GONE_AT, "zones gone"),
         (RESERVED_AT, "reserved"),
         (REST_AT, "zero"),
     ];

@@ -211,6 +211,11 @@ pub(super) fn geometry() -> impl Strategy<Value = Geometry> {
         move |(uuid, bucket_seed, (chunk_bits, journal, tables), data, (detection, features))| {
             let containers: u64 = data.iter().map(|&containers| u64::from(containers)).sum();
             let tables = tables.max(containers.div_ceil(container_page::SLOTS as u64));
+            // One zone at least is left.
+            let features = match data.len() {
+                2.. if features.any() && bucket_seed[0] % 2 == 0 => features.without_zone(1),
+                _ => features,
+            };
             let geometry = Geometry {
                 version: crate::FORMAT_VERSION,
                 uuid,

@@ -96,7 +96,11 @@ impl Session<'_> {
             }
             // What goes on step by step goes on in the next life.
             (
-                Waiting::Scrub(..) | Waiting::Collect(_) | Waiting::Growth(_),
+                Waiting::Scrub(..)
+                | Waiting::Collect(_)
+                | Waiting::Growth(_)
+                | Waiting::Evacuate(..)
+                | Waiting::Retire(_),
                 Err(RequestError::Closing),
             ) if self.is_closing => Ok(()),
             (Waiting::Refused(_), Ok(reply)) => Err(strange("what cannot be", &reply)),
@@ -120,6 +124,17 @@ impl Session<'_> {
                 Ok(())
             }
             (Waiting::Growth(_), Err(RequestError::CannotGrow { .. })) => Ok(()),
+            (Waiting::Evacuate(zone, more), Ok(Reply::Collect(step))) => {
+                self.take_evacuation(*zone, *more, &step);
+                Ok(())
+            }
+            (Waiting::Retire(zone), Ok(Reply::Geometry(geometry))) => {
+                self.take_removal(*zone, &geometry)
+            }
+            (
+                Waiting::Evacuate(..) | Waiting::Retire(_),
+                Err(RequestError::CannotRemove { .. } | RequestError::NoSpace),
+            ) => Ok(()),
             (_, Ok(reply)) => Err(strange("a request", &reply)),
             (Waiting::Change(changed), Err(error)) => self.fail(&error, changed.asked(), changed),
             (waiting, Err(error)) => self.fail(&error, waiting.asked(), &Changed::default()),
@@ -342,7 +357,12 @@ impl Waiting {
         match self {
             Self::Change(changed) => changed.asked(),
             Self::Read(range, _) => Asked::Read(*range),
-            Self::Plain | Self::Refused(_) | Self::Collect(_) | Self::Growth(_) => Asked::Upkeep,
+            Self::Plain
+            | Self::Refused(_)
+            | Self::Collect(_)
+            | Self::Growth(_)
+            | Self::Evacuate(..)
+            | Self::Retire(_) => Asked::Upkeep,
             Self::Close => Asked::Change,
             _ => Asked::Look,
         }

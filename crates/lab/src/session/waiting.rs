@@ -25,6 +25,10 @@ pub(crate) enum Waiting {
     Collect(bool),
     /// A growth to so many containers at least, which the disk may have no room for.
     Growth(u64),
+    /// A step by which a data zone becomes emptier, and how many are to follow it.
+    Evacuate(u16, u32),
+    /// A data zone that is taken out.
+    Retire(u16),
 }
 
 /// Why a request cannot be.

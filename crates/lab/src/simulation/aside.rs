@@ -137,6 +137,9 @@ pub(crate) fn compare(
     if !oracle.grown.iter().enumerate().all(is_there) {
         return Err(strange("a growth, before a crash", &geometry.data));
     }
+    if oracle.zones_gone & !geometry.features.zones_gone != 0 {
+        return Err(strange("a zone that was taken out, before a crash", &geometry.features));
+    }
     compare_figures(opening, &found, geometry.detection.asides || oracle.has_asides)?;
     Ok(found)
 }

@@ -61,6 +61,17 @@ fn long_runs_survive_their_own_crashes() {
     assert!(collected.min(copied).min(refused).min(scrubbed) > 0, "{sum:?}");
 }
 
+/// Data zones are emptied while clients go on, and taken out, and the power goes at any write of
+/// that.
+#[test]
+fn data_zones_leave_and_the_power_goes() {
+    let mut sum = Summary::default();
+    for seed in 1700..1716 {
+        sum.add(&run(&Plan { crashes: 2, ..Plan::of_seed(seed) }.removing()));
+    }
+    assert!(sum.removed > 3 && sum.points.total() > 60, "{sum:?}");
+}
+
 /// Parts, reads and whole writes of the same chunks, one right behind the other.
 #[test]
 fn crowds_are_answered_and_survive_their_own_crashes() {
