@@ -255,14 +255,13 @@ impl Geometry {
         usize::from(number) < self.data.len() && !self.features.is_zone_gone(number)
     }
 
-    /// The numbers of the containers of a data zone, also of one that is gone.
+    /// The numbers of the containers of a data zone, also of one that is gone; none where there never
+    /// was a zone.
     #[must_use]
     pub fn containers_of(&self, number: u16) -> Range<u32> {
-        let Some((before, from)) = self.data.split_at_checked(usize::from(number)) else {
-            return 0..0;
-        };
-        let first: u32 = before.iter().sum();
-        first..first + from.first().copied().unwrap_or(0)
+        let Some(&containers) = self.data.get(usize::from(number)) else { return 0..0 };
+        let first: u32 = self.data.iter().take(usize::from(number)).sum();
+        first..first + containers
     }
 
     /// Whether the container is in a data zone that is there.
