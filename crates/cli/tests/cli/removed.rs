@@ -96,7 +96,7 @@ fn a_removal_that_is_killed_goes_on() {
     let server = Served::start(&store, "");
     let used_bytes = |files: &[Value]| files[0]["used_bytes"].as_u64().unwrap();
     let before = used_bytes(&listed(&store));
-    let line = format!("data remove {store} data.0 --rate 4M");
+    let line = format!("data remove {store} data.0 --rate 1M");
     let mut remove = command(line.split_whitespace());
     let mut child = remove.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while used_bytes(&listed(&store)) + 4 * MIB > before {
