@@ -398,3 +398,4 @@ mod allocation;
 mod closed;
 #[cfg(test)]
 mod tests;
+mod zones;

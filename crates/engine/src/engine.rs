@@ -58,6 +58,7 @@ use crate::stats::stages::{CoreStage, StageClock};
 use crate::volumes::Volumes;
 use crate::walk::walks::Walks;
 use crate::write::buffer::{Frames, WriteBuffer};
+use crate::write::job_tag::untag;
 
 /// How long [`Engine::run`] waits at the doorbell before it ticks.
 pub(crate) const TICK_MS: u32 = 100;
@@ -473,13 +474,4 @@ impl Engine {
         self.stop_writing(lacking_page(error));
         true
     }
-}
-
-/// A worker job's tag: its group and its number in it.
-pub(crate) fn tag(group: u64, job: usize) -> u64 {
-    group << 16 | job as u64
-}
-
-pub(crate) fn untag(tag: u64) -> (u64, usize) {
-    (tag >> 16, (tag & 0xffff) as usize)
 }

@@ -12,6 +12,7 @@
 pub(crate) mod buffer;
 pub(crate) mod commit;
 pub(crate) mod group;
+pub(crate) mod job_tag;
 pub(crate) mod new_chunks;
 pub(crate) mod newest;
 pub(crate) mod partial;

@@ -255,8 +255,8 @@ impl Geometry {
         usize::from(number) < self.data.len() && !self.features.is_zone_gone(number)
     }
 
-    /// The numbers of the containers of a data zone, also of one that is gone; none where there never
-    /// was a zone.
+    /// The numbers of the containers of a data zone, also of one that is gone; none where there
+    /// never was a zone.
     #[must_use]
     pub fn containers_of(&self, number: u16) -> Range<u32> {
         let Some(&containers) = self.data.get(usize::from(number)) else { return 0..0 };
@@ -290,8 +290,8 @@ impl Geometry {
         self.containers_present() * u64::from(self.container_bytes)
     }
 
-    /// Every zone of the store and its length, superblock first, data zones last; none of those that
-    /// are gone. A file or device may be longer.
+    /// Every zone of the store and its length, superblock first, data zones last; none of those
+    /// that are gone. A file or device may be longer.
     pub fn zones(&self) -> impl Iterator<Item = (Zone, u64)> {
         let fixed = [
             (Zone::Superblock, SUPERBLOCK_BYTES),

@@ -44,7 +44,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use disk::Loss;
-use engine::{Codec, Compression, Dedup, Detection, FingerprintKind};
+use engine::{Compression, Dedup, Detection, FingerprintKind};
 use thiserror::Error;
 
 pub use crate::script::holders::HolderVerb;
@@ -302,10 +302,8 @@ impl fmt::Display for Verb {
             Self::Rollback { snapshot } => write!(f, "rollback {snapshot}"),
             Self::Difference { from, to } => write!(f, "difference {from} {to}"),
             Self::Quota { volume, chunks } => write!(f, "quota {volume} {chunks}"),
-            Self::Dedup { volume, dedup } => write!(f, "dedup {volume} {}", *dedup as u8),
-            Self::Codec { .. } | Self::Promise { .. } => settings::write(f, self),
-            Self::Compress(Compression { codec, level }) => {
-                write!(f, "compress {} {level}", *codec as u8)
+            Self::Dedup { .. } | Self::Codec { .. } | Self::Promise { .. } | Self::Compress(_) => {
+                settings::write(f, self)
             }
             Self::Write { volume, first, count, content, durable } => {
                 write!(f, "write {volume} {first} {count} {content}{}", flag(*durable, " fua"))
@@ -475,15 +473,10 @@ fn parse_verb(verb: &str, numbers: &[u64], flag: Option<&str>) -> Option<Verb> {
         ("rollback", &[_]) => Verb::Rollback { snapshot: volume? },
         ("difference", &[_, to]) => Verb::Difference { from: volume?, to: u32::try_from(to).ok()? },
         ("quota", &[_, chunks]) => Verb::Quota { volume: volume?, chunks },
-        ("dedup", &[_, dedup]) => {
-            let dedup = Dedup::from_number(u8::try_from(dedup).ok()?)?;
-            Verb::Dedup { volume: volume?, dedup }
+        ("dedup" | "codec" | "promise", &[_, ref numbers @ ..]) => {
+            settings::parse(verb, volume?, numbers)?
         }
-        ("codec" | "promise", &[_, ref numbers @ ..]) => settings::parse(verb, volume?, numbers)?,
-        ("compress", &[codec, level]) => {
-            let codec = [Codec::Raw, Codec::Lz4, Codec::Zstd].get(codec as usize).copied()?;
-            Verb::Compress(Compression { codec, level: i8::try_from(level).ok()? })
-        }
+        ("compress", numbers) => Verb::Compress(settings::parse_codec(numbers)?),
         ("write", &[_, first, count, content]) => {
             Verb::Write { volume: volume?, first, count, content, durable }
         }

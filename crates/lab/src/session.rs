@@ -235,12 +235,6 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn ask_flush(&mut self) {
-        let waiting = Waiting::Change(Changed { whole: true, ..Changed::default() });
-        let done = self.done(waiting, Some(self.oracle.written()));
-        self.opening.client.flush(done);
-    }
-
     pub(crate) fn done<A: Into<Reply>>(
         &mut self,
         waiting: Waiting,

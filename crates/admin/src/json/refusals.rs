@@ -159,6 +159,11 @@ enum RequestErrorForm {
     CannotRemove {
         reason: String,
     },
+    OnlyDataFile,
+    NoRoomElsewhere {
+        used_bytes: u64,
+        room_bytes: u64,
+    },
     GivenUp,
     Closing,
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! replace: grow by NEW ──┐
-//! remove: ───────────────┴─ step ── pace ── step ... until nothing is left ── taken out ── file cut
+//! remove: ───────────────┴─ step ── pace ── step ... until nothing is left ── removed ── file cut
 //!                             └ an error, or a signal: the file is used again
 //! ```
 //!

@@ -173,6 +173,8 @@ fn exit_of_request(error: &RequestError) -> Exit {
         | RequestError::OutOfRange { .. }
         | RequestError::CannotGrow { .. }
         | RequestError::CannotRemove { .. }
+        | RequestError::OnlyDataFile
+        | RequestError::NoRoomElsewhere { .. }
         | RequestError::NotAVolume { .. }
         | RequestError::NotASnapshot { .. }
         | RequestError::NoVolumes

@@ -15,6 +15,9 @@ pub(crate) fn of_request(error: &RequestError) -> String {
         RequestError::QuotaExceeded { volume } => {
             format!(" with `tamis volume set STORE {volume} --quota SIZE`")
         }
+        RequestError::OnlyDataFile | RequestError::NoRoomElsewhere { .. } => {
+            " with `tamis grow STORE --data`".to_owned()
+        }
         RequestError::InUse { .. } => ", or add --force".to_owned(),
         RequestError::NotAVolume { .. } => " with `tamis clone`".to_owned(),
         RequestError::NoSecret => ": use `tamis volume create`".to_owned(),

@@ -368,6 +368,21 @@ pub enum RequestError {
         /// What stands in the way, in a sentence.
         reason: String,
     },
+    /// The store has no other data file.
+    #[error("the data file was not removed: it is the only one; add another first")]
+    OnlyDataFile,
+    /// What is in use of a data file finds no room in the others.
+    #[error(
+        "the data file was not removed: {} of what it holds is in use, and the others have room \
+         for {}; add one",
+        ByteCount(*.used_bytes), ByteCount(*.room_bytes)
+    )]
+    NoRoomElsewhere {
+        /// Frames in it that are referenced.
+        used_bytes: u64,
+        /// Room for frames in the other data files.
+        room_bytes: u64,
+    },
     /// Whoever asked is gone, and it had to wait until then.
     #[error("the connection was given up while this waited: it was not done, or only a part of it")]
     GivenUp,

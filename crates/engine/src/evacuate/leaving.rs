@@ -1,7 +1,6 @@
 //! Emptying a data zone: it is left, and its containers are collected one by one.
 
 use containers::{ZoneUse, room_to_move_bytes};
-use format::byte_count::ByteCount;
 use format::container_page::ContainerEntry;
 use format::units::{CONTAINER_BYTES, ContainerId};
 
@@ -183,7 +182,7 @@ impl Engine {
         if self.geometry.features.without_zone(zone).zones_gone.count_ones() as usize
             == self.geometry.data.len()
         {
-            return Err(cannot("it is the only one; add another first with `tamis grow --data`"));
+            return Err(RequestError::OnlyDataFile);
         }
         if let Some(other) = self.evacuation.zone() {
             let sentence = format!("data.{other} is being removed, and one is at a time");
@@ -192,14 +191,10 @@ impl Engine {
         let space = &self.placement.space;
         let elsewhere = space.reachable_containers() - space.free_containers_of(zone);
         let room_bytes = elsewhere * self.placement.usable_bytes();
-        let live_bytes = space.zone_use(zone).live_bytes;
-        if live_bytes <= room_bytes {
+        let used_bytes = space.zone_use(zone).live_bytes;
+        if used_bytes <= room_bytes {
             return Ok(());
         }
-        let (live, room) = (ByteCount(live_bytes), ByteCount(room_bytes));
-        Err(cannot(&format!(
-            "{live} of what it holds is in use, and the others have room for {room}; add one with \
-             `tamis grow --data`"
-        )))
+        Err(RequestError::NoRoomElsewhere { used_bytes, room_bytes })
     }
 }

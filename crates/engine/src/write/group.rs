@@ -14,13 +14,14 @@ use reduce::{ChunkBatch, ChunkRef, FrameEnd, Job};
 use tables::{PageError, Seen};
 
 use crate::door::error::RequestError;
-use crate::engine::{Engine, tag, untag};
+use crate::engine::Engine;
 use crate::geometry::fingerprinters;
 use crate::options::FRAMES_BYTES_MAX;
 use crate::pages::wanted::Wanted;
 use crate::stats::stages::CoreStage;
 use crate::volumes::codecs::ChunkCodecs;
 use crate::write::buffer::{Group, Stage, Work};
+use crate::write::job_tag::{tag, untag};
 use crate::write::new_chunks::NewChunks;
 use crate::write::partial::Base;
 use crate::write::slot::{GROUP_BYTES, GROUP_SLOTS, Plan, Planned, Slot, SlotData, SlotPlace};

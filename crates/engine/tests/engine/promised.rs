@@ -24,7 +24,7 @@ fn small() -> Wish {
 fn fill(stand: &Stand, volume: &OpenVolume, first: u64) -> u64 {
     let write = |number| {
         let at = (first + number) * CHUNK;
-        stand.client.write_at(volume, at, &fresh(1 << 40 | first + number, CHUNK))
+        stand.client.write_at(volume, at, &fresh((1 << 40) | (first + number), CHUNK))
     };
     let mut number = 0;
     while write(number).is_ok() {

@@ -1,13 +1,21 @@
-//! What is asked of a store step by step beside all else: scrub, and collection on request.
+//! What sessions ask of the store as a whole: flushes, steps of a scrub, collection on request.
 
 use engine::{Codec, CollectRequest, CollectStep, Compression, ScrubRequest};
 
 use crate::failure::Broken;
 use crate::session::Session;
+use crate::session::doubt::Changed;
 use crate::session::waiting::Waiting;
 use crate::simulation::opening::strange;
 
 impl Session<'_> {
+    /// Asks for a flush, which covers all that was written before.
+    pub(crate) fn ask_flush(&mut self) {
+        let waiting = Waiting::Change(Changed { whole: true, ..Changed::default() });
+        let done = self.done(waiting, Some(self.oracle.written()));
+        self.opening.client.flush(done);
+    }
+
     /// Asks for the next step of a scrub, and for so many more behind it.
     pub(crate) fn ask_scrub(&mut self, fingerprints: bool, more: u32) {
         let done = self.done(Waiting::Scrub(fingerprints, more), None);
