@@ -11,6 +11,7 @@ pub(crate) mod trouble;
 
 use disk::{Loss, MemoryDisk};
 use engine::{Codec, Compression, ScrubPosition};
+use format::mark::Mark;
 use format::superblock::Geometry;
 use format::units::CONTAINER_BYTES;
 
@@ -365,5 +366,10 @@ fn new_store(script: &Script) -> Result<MemoryDisk, Broken> {
     let compression = Compression { codec: Codec::Lz4, level: 0 };
     engine::create(Box::new(disk.clone()), &geometry, compression)
         .map_err(|error| Broken::Machine(error.to_string()))?;
+    // Zones of files are marked when a growth takes them, before the geometry names them.
+    for &(zone, _) in zones.iter().filter(|(zone, _)| geometry.zone_bytes(*zone) == 0) {
+        let mark = Mark { uuid: geometry.uuid, zone }.encode();
+        (0..).zip(mark).for_each(|(at, marked)| disk.corrupt(zone, at, |byte| *byte = marked));
+    }
     Ok(disk)
 }
