@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 22] = [
+const ARROWS: [(&str, &[&str]); 23] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
@@ -26,6 +26,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("traces", &[]),
     ("charts", &[]),
     ("store", &["engine", "disk", "threads", "format"]),
+    ("objects", &["store", "format", "mutants"]),
     ("door", &["store", "engine", "disk", "threads", "format"]),
     ("nbd", &["door", "store", "engine", "disk", "threads", "format"]),
     ("admin", &["store", "engine", "disk", "threads", "format"]),

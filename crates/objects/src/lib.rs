@@ -1,0 +1,17 @@
+//! Room objects: buckets of objects over volumes (Multes++, the store half).
+//!
+//! ```text
+//! index    an ordered map in the bucket's volume: a log, a memory table, redb     index.rs
+//! values   the bytes of objects: segments, extents, what is free                  values.rs
+//! volume   what both need of the volume that holds the bucket                     volume.rs
+//! ```
+//!
+//! No sockets, no protocols, no clock: doors are above this room, the engine below it.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
+)]
+
+pub mod index;
+pub mod volume;
