@@ -40,6 +40,14 @@ pub enum Structure {
     StreamHeader,
     /// [`crate::stream::Section`].
     StreamSection,
+    /// [`crate::objects::header::BucketHeader`].
+    BucketHeader,
+    /// [`crate::objects::header::IndexLength`].
+    BucketIndexLength,
+    /// A group of [`crate::objects::log`].
+    BucketGroup,
+    /// [`crate::objects::log::LoggedChange`].
+    BucketChange,
 }
 
 impl fmt::Display for Structure {
@@ -58,6 +66,10 @@ impl fmt::Display for Structure {
             Self::Directory => "container directory",
             Self::StreamHeader => "header of the stream",
             Self::StreamSection => "section of the stream",
+            Self::BucketHeader => "header of the bucket",
+            Self::BucketIndexLength => "length of the bucket's index",
+            Self::BucketGroup => "group of the bucket's log",
+            Self::BucketChange => "change in the bucket's log",
         })
     }
 }

@@ -22,6 +22,7 @@
 //! | journal records and the changes in them | [`record`] | zone journal |
 //! | table pages: pointers, maps, PBAs, buckets, ... | [`page`] and its kinds | zone tables |
 //! | frames, directories | [`frame`], [`directory`] | zones data |
+//! | buckets | [`objects`] | volumes of that kind |
 //! | snapshots on their way to another store | [`stream`] | no zone |
 
 #![cfg_attr(
@@ -45,6 +46,7 @@ pub mod frame;
 pub mod map_page;
 pub mod mark;
 mod name;
+pub mod objects;
 pub mod page;
 pub mod pba_page;
 pub mod pointer_page;

@@ -7,6 +7,7 @@ mod documentation;
 mod encodings;
 mod layout;
 mod messages;
+mod objects_log;
 mod pages;
 mod round_trips;
 mod streams;

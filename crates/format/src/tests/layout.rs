@@ -5,8 +5,8 @@
 
 use crate::{
     BLOCK_BYTES, CONTAINER_BYTES, FORMAT_VERSION, FORMAT_VERSION_COMMON, bucket, catalog,
-    container_page, directory, domain, frame, map_page, mark, page, pba_page, pointer_page, record,
-    root, stream, superblock, units,
+    container_page, directory, domain, frame, map_page, mark, objects, page, pba_page,
+    pointer_page, record, root, stream, superblock, units,
 };
 
 /// One structure.
@@ -49,6 +49,10 @@ pub(super) fn layouts() -> Vec<Layout> {
         stream_header(),
         stream_version(),
         stream_section(),
+        bucket_header(),
+        index_length(),
+        bucket_group(),
+        bucket_change(),
     ]
 }
 
@@ -421,4 +425,55 @@ fn stream_section() -> Layout {
         (LENGTH_AT, "length"),
     ];
     Layout { title: "Section header", length_bytes: stream::SECTION_HEADER_BYTES, fields }
+}
+
+fn bucket_header() -> Layout {
+    use objects::header;
+    let fields = vec![
+        (header::MAGIC_AT, "magic"),
+        (header::CRC_AT, "checksum"),
+        (header::VERSION_AT, "version"),
+        (header::UUID_AT, "UUID"),
+        (header::RING_BYTES_AT, "ring"),
+        (header::REST_AT, "zero"),
+    ];
+    Layout { title: "Header of a bucket", length_bytes: BLOCK_BYTES, fields }
+}
+
+fn index_length() -> Layout {
+    use objects::header;
+    let fields = vec![
+        (header::MAGIC_AT, "magic"),
+        (header::CRC_AT, "checksum"),
+        (header::VERSION_AT, "version"),
+        (header::UUID_AT, "UUID"),
+        (header::LENGTH_BYTES_AT, "length"),
+        (header::REST_AT, "zero"),
+    ];
+    Layout { title: "Length of an index", length_bytes: BLOCK_BYTES, fields }
+}
+
+fn bucket_group() -> Layout {
+    use objects::log;
+    let fields = vec![
+        (log::MAGIC_AT, "magic"),
+        (log::CRC_AT, "checksum"),
+        (log::LENGTH_AT, "length"),
+        (log::UUID_AT, "UUID"),
+        (log::SEQUENCE_AT, "sequence"),
+        (log::POSITION_AT, "position"),
+        (log::REST_AT, "zero"),
+    ];
+    Layout { title: "Header of a group", length_bytes: log::GROUP_HEADER_BYTES, fields }
+}
+
+fn bucket_change() -> Layout {
+    use objects::log;
+    let fields = vec![
+        (log::KIND_AT, "kind"),
+        (log::TABLE_AT, "table"),
+        (log::KEY_BYTES_AT, "key length"),
+        (log::VALUE_BYTES_AT, "value length"),
+    ];
+    Layout { title: "Change of a group", length_bytes: log::CHANGE_HEADER_BYTES, fields }
 }
