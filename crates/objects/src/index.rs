@@ -1,6 +1,39 @@
 //! The index of a bucket: several ordered maps of bytes that change together.
+//!
+//! ```text
+//! apply ──> batch ──> log (ring in the volume) ──> active      batch.rs, sharing.rs, log.rs
+//!                                                    │ merge   memory.rs, merge.rs
+//!                                                  frozen
+//!                                                    │ steps
+//! get, scan <── active over frozen over           redb         tree.rs
+//!                                                    │ write_out
+//!                                           pages, twice       pages.rs
+//! ```
+//!
+//! [`VolumeIndex`] is the one over a volume. Why it is made like this: decision 059.
 
+use format::objects::log::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use store::{Durability, RequestError};
+
+mod batch;
+mod check;
+mod locks;
+mod log;
+mod memory;
+mod merge;
+mod options;
+mod pages;
+mod replay;
+mod sharing;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod volume_index;
+
+pub use check::IndexCheck;
+pub use merge::Merged;
+pub use options::{INDEX_MEMORY_BYTES_MIN, IndexCreateOptions, IndexOptions};
+pub use volume_index::VolumeIndex;
 
 /// One map of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +53,25 @@ pub enum Table {
     Uploads = 6,
     /// Name of a setting: its value.
     Settings = 7,
+}
+
+impl Table {
+    /// All of them, by their numbers.
+    pub const ALL: [Self; 7] = [
+        Self::Objects,
+        Self::ToFree,
+        Self::Free,
+        Self::Shared,
+        Self::Expiry,
+        Self::Uploads,
+        Self::Settings,
+    ];
+
+    /// The one of this number.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|table| *table as u8 == number)
+    }
 }
 
 /// One change of the index.
@@ -65,7 +117,8 @@ pub trait Index: Send + Sync {
     /// call without these. With [`Durability::Durable`] it returns when no crash can take them back.
     ///
     /// # Errors
-    /// [`IndexError`]; nothing has changed then.
+    /// [`IndexError`]; nothing has changed then. Where it is the flush of a durable call that fails,
+    /// the changes are made, and a crash may take them back.
     fn apply(&self, changes: Vec<Change>, durability: Durability) -> Result<(), IndexError>;
 }
 
@@ -78,4 +131,30 @@ pub enum IndexError {
     /// Pages of the index are damaged; a repair keeps what can be read.
     #[error("the bucket's index is damaged: {0}; run tamis check --repair")]
     Damaged(String),
+    /// The volume is no bucket, or of a newer program.
+    #[error("the volume is no bucket that this program can open: {0}")]
+    NoBucket(String),
+    /// Keys have 1,100 bytes at most.
+    #[error("a key of {bytes} bytes is too long for an index: {KEY_BYTES_MAX} are the most")]
+    KeyTooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// Values have 64 KiB at most.
+    #[error("a value of {bytes} bytes is too long for an index: {VALUE_BYTES_MAX} are the most")]
+    ValueTooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// Changes that are made together have a quarter of the log's ring at most, and 16 MiB.
+    #[error("{bytes} bytes of changes cannot be made at once: {bytes_max} are the most")]
+    BatchTooLarge {
+        /// Length of the changes in the log.
+        bytes: usize,
+        /// The most.
+        bytes_max: usize,
+    },
+    /// The index was opened to be read.
+    #[error("the bucket is open read-only: open it for writing to change it")]
+    ReadOnly,
 }

@@ -52,6 +52,8 @@ pub(crate) const RING_BYTES_AT: usize = 32;
 pub(crate) const LENGTH_BYTES_AT: usize = 32;
 pub(crate) const REST_AT: usize = 40;
 
+const _: () = assert!(LENGTH_BYTES_AT == RING_BYTES_AT && RING_BYTES_AT + 8 == REST_AT);
+
 /// What a bucket is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BucketHeader {

@@ -1,0 +1,392 @@
+//! The pages of redb: read from the volume, and kept in memory when they change.
+//!
+//! ```text
+//! redb writes ──> changed chunks in memory ──write_out──> length, pages, mirror, header, its mirror
+//!                        └──────discard──────> nothing has happened
+//! ```
+//!
+//! redb never sees an error of a write, because nothing is written while it works. The order of
+//! [`Pages::write_out`] makes its header page the commit: a crash leaves a prefix, and what comes
+//! before the header is named by nobody yet. That holds because redb does not write over a page of
+//! its last commit.
+//!
+//! Invariant: what [`StorageBackend::read`] gives is what redb wrote last, or what the volume holds
+//! of the last commit, or an error; never other bytes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, RwLock};
+
+use format::BLOCK_BYTES;
+use format::objects::header::{INDEX_BYTES_MAX, INDEX_COPIES_AT_BYTES, IndexLength};
+use redb::StorageBackend;
+use store::{RequestError, Reservation, ReservedFor, WriteOptions, WriteRoom};
+
+use crate::index::IndexError;
+use crate::index::locks::{read, write};
+use crate::volume::BucketVolume;
+
+const CHUNK_BYTES: u64 = BLOCK_BYTES as u64;
+
+/// Chunks that are written at once: what the engine's write buffer has room for beside others.
+const CHUNKS_PER_WRITE: usize = 256;
+
+/// How chunks of the index are written: they are no duplicates, and die young.
+pub(crate) const UNINDEXED: WriteOptions =
+    WriteOptions { durability: store::Durability::Acknowledged, unindexed: true };
+
+type Chunk = Box<[u8; BLOCK_BYTES]>;
+
+/// The pages of one opening of redb.
+pub(crate) struct Pages {
+    volume: Arc<dyn BucketVolume>,
+    uuid: [u8; 16],
+    kept: RwLock<Kept>,
+    discarded: AtomicBool,
+}
+
+/// What redb has changed since the last commit that is on the volume.
+struct Kept {
+    length_bytes: u64,
+    stored_length_bytes: u64,
+    changed: BTreeMap<u64, Chunk>,
+}
+
+/// Whether a chunk cannot be read, and others can.
+pub(crate) fn is_damage(error: &RequestError) -> bool {
+    matches!(
+        error,
+        RequestError::Damaged { .. }
+            | RequestError::DamagedTable { .. }
+            | RequestError::ReadFailed { .. }
+    )
+}
+
+impl Pages {
+    /// Those of a new index: none.
+    pub(crate) fn new(volume: Arc<dyn BucketVolume>, uuid: [u8; 16]) -> Self {
+        Self::with_length(volume, uuid, 0)
+    }
+
+    /// Those of the last commit.
+    pub(crate) fn open(volume: Arc<dyn BucketVolume>, uuid: [u8; 16]) -> Result<Self, IndexError> {
+        let length_bytes = read_length(&*volume, uuid)?;
+        Ok(Self::with_length(volume, uuid, length_bytes))
+    }
+
+    fn with_length(volume: Arc<dyn BucketVolume>, uuid: [u8; 16], length_bytes: u64) -> Self {
+        let kept =
+            Kept { length_bytes, stored_length_bytes: length_bytes, changed: BTreeMap::new() };
+        Self { volume, uuid, kept: RwLock::new(kept), discarded: AtomicBool::new(false) }
+    }
+
+    /// Ends this opening: what was not written out never happened, and redb gets errors only.
+    pub(crate) fn discard(&self) {
+        self.discarded.store(true, Ordering::Release);
+    }
+
+    /// Bytes of changed chunks that are in memory.
+    #[cfg(test)]
+    pub(crate) fn changed_bytes(&self) -> u64 {
+        read(&self.kept).changed.len() as u64 * CHUNK_BYTES
+    }
+
+    /// Makes the volume hold what redb has written, which is a commit of it. Returns how many chunks
+    /// were written.
+    ///
+    /// # Errors
+    /// [`RequestError`]; the volume holds the last commit as before, and these pages are to be
+    /// discarded.
+    pub(crate) fn write_out(&self, reserved_for: ReservedFor) -> Result<u64, RequestError> {
+        let written = {
+            let kept = read(&self.kept);
+            let (before, behind) = self.length_blocks(&kept);
+            let writes = kept.in_order(before.as_ref(), behind.as_ref());
+            if writes.is_empty() {
+                return Ok(0);
+            }
+            let count = writes.len() as u64;
+            let room = WriteRoom::of_chunks(count, count);
+            let reservation = self.volume.reserve(room, reserved_for)?;
+            self.write_all(&reservation, &writes)?;
+            count
+        };
+        let mut kept = write(&self.kept);
+        let (length, stored) = (kept.length_bytes, kept.stored_length_bytes);
+        kept.stored_length_bytes = length;
+        kept.changed.clear();
+        drop(kept);
+        if length < stored {
+            for copy_at in INDEX_COPIES_AT_BYTES {
+                // Room that does not come back yet; nothing is wrong if it does not.
+                let _ = self.volume.trim(copy_at + CHUNK_BYTES + length, stored - length);
+            }
+        }
+        Ok(written)
+    }
+
+    /// Blocks with the length: what is written before the pages, and what behind the header.
+    fn length_blocks(&self, kept: &Kept) -> (Option<Chunk>, Option<Chunk>) {
+        let length = IndexLength { uuid: self.uuid, length_bytes: kept.length_bytes };
+        let block = || Box::new(length.encode());
+        match kept.length_bytes.cmp(&kept.stored_length_bytes) {
+            std::cmp::Ordering::Greater => (Some(block()), None),
+            std::cmp::Ordering::Equal => (None, None),
+            std::cmp::Ordering::Less => (None, Some(block())),
+        }
+    }
+
+    fn write_all(
+        &self,
+        reservation: &Reservation,
+        writes: &[(u64, &[u8])],
+    ) -> Result<(), RequestError> {
+        let mut bytes = Vec::new();
+        for some in writes.chunks(CHUNKS_PER_WRITE) {
+            bytes.clear();
+            some.iter().for_each(|(_, chunk)| bytes.extend_from_slice(chunk));
+            let runs = runs(some.iter().map(|&(at_bytes, _)| at_bytes), &bytes);
+            self.volume.write_reserved_at(reservation, &runs, UNINDEXED)?;
+        }
+        Ok(())
+    }
+
+    /// Whole chunks of the last commit, of the mirror where the first copy is damaged.
+    fn read_stored(&self, offset_bytes: u64, out: &mut [u8]) -> Result<(), RequestError> {
+        let at = |copy: usize, offset_bytes: u64| {
+            INDEX_COPIES_AT_BYTES[copy] + CHUNK_BYTES + offset_bytes
+        };
+        match self.volume.read_at(at(0, offset_bytes), out) {
+            Err(error) if is_damage(&error) => {}
+            done => return done,
+        }
+        for (number, chunk) in out.chunks_mut(BLOCK_BYTES).enumerate() {
+            let offset_bytes = offset_bytes + number as u64 * CHUNK_BYTES;
+            match self.volume.read_at(at(0, offset_bytes), chunk) {
+                Err(error) if is_damage(&error) => {}
+                done => {
+                    done?;
+                    continue;
+                }
+            }
+            self.volume.read_at(at(1, offset_bytes), chunk)?;
+            // In a full or read-only store it stays damaged, and the mirror is read again.
+            let _ = self.volume.write_vectored_at(&[(at(0, offset_bytes), chunk)], UNINDEXED);
+        }
+        Ok(())
+    }
+
+    /// Whether every chunk of the second copy can be read; how many cannot.
+    pub(crate) fn unreadable_mirror_chunks(&self) -> Result<u64, RequestError> {
+        let length_bytes = read(&self.kept).stored_length_bytes;
+        let mut bytes = vec![0; CHUNKS_PER_WRITE * BLOCK_BYTES];
+        let (mut at_bytes, mut unreadable) = (0, 0);
+        while at_bytes < length_bytes {
+            let here = (bytes.len() as u64).min(length_bytes - at_bytes) as usize;
+            let place = INDEX_COPIES_AT_BYTES[1] + CHUNK_BYTES + at_bytes;
+            if let Err(error) = self.volume.read_at(place, &mut bytes[..here]) {
+                if !is_damage(&error) {
+                    return Err(error);
+                }
+                for (number, chunk) in bytes[..here].chunks_mut(BLOCK_BYTES).enumerate() {
+                    let place = place + number as u64 * CHUNK_BYTES;
+                    unreadable += u64::from(self.volume.read_at(place, chunk).is_err());
+                }
+            }
+            at_bytes += here as u64;
+        }
+        Ok(unreadable)
+    }
+
+    fn check_open(&self) -> io::Result<()> {
+        if self.discarded.load(Ordering::Acquire) {
+            return Err(io::Error::other("this opening of the index has ended"));
+        }
+        Ok(())
+    }
+}
+
+impl Kept {
+    /// All that is to be written, each chunk with its place.
+    fn in_order<'a>(
+        &'a self,
+        before: Option<&'a Chunk>,
+        behind: Option<&'a Chunk>,
+    ) -> Vec<(u64, &'a [u8])> {
+        let length = |block: Option<&'a Chunk>| {
+            let places = INDEX_COPIES_AT_BYTES.into_iter();
+            block.into_iter().flat_map(move |block| places.clone().map(|at| (at, &block[..])))
+        };
+        let in_copy = |copy: usize| {
+            let place = move |(at, chunk): (&u64, &'a Chunk)| {
+                (INDEX_COPIES_AT_BYTES[copy] + CHUNK_BYTES + at, &chunk[..])
+            };
+            let pages = self.changed.range(CHUNK_BYTES..self.length_bytes).map(place);
+            (pages, self.changed.get_key_value(&0).map(place))
+        };
+        let ((pages, header), (mirror, header_mirror)) = (in_copy(0), in_copy(1));
+        let pages = length(before).chain(pages).chain(mirror);
+        pages.chain(header).chain(header_mirror).chain(length(behind)).collect()
+    }
+}
+
+/// Neighbouring chunks as one write each; `bytes` holds them all, one behind the other.
+fn runs(places: impl Iterator<Item = u64>, bytes: &[u8]) -> Vec<(u64, &[u8])> {
+    let mut runs: Vec<(u64, &[u8])> = Vec::new();
+    let (mut start, mut end) = (0, 0);
+    for place in places {
+        end += BLOCK_BYTES;
+        match runs.last_mut() {
+            Some((at, run)) if *at + run.len() as u64 == place => *run = &bytes[start..end],
+            _ => {
+                start = end - BLOCK_BYTES;
+                runs.push((place, &bytes[start..end]));
+            }
+        }
+    }
+    runs
+}
+
+/// The length of the pages, from either copy.
+pub(crate) fn read_length(volume: &dyn BucketVolume, uuid: [u8; 16]) -> Result<u64, IndexError> {
+    let mut failure = None;
+    let mut block = [0; BLOCK_BYTES];
+    for copy_at in INDEX_COPIES_AT_BYTES {
+        let found = match volume.read_at(copy_at, &mut block) {
+            Ok(()) => IndexLength::decode(&block).map_err(|error| error.to_string()),
+            Err(error) if is_damage(&error) => Err(error.to_string()),
+            Err(error) => return Err(error.into()),
+        };
+        match found {
+            Ok(length) if length.uuid == uuid => return Ok(length.length_bytes),
+            Ok(_) => failure = Some("its length is another bucket's".to_owned()),
+            Err(error) => failure = Some(error),
+        }
+    }
+    Err(IndexError::Damaged(failure.unwrap_or_default()))
+}
+
+impl fmt::Debug for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the pages of a bucket's index")
+    }
+}
+
+/// [`Pages`] as redb holds them.
+#[derive(Debug)]
+pub(crate) struct PagesOfRedb(pub(crate) Arc<Pages>);
+
+impl StorageBackend for PagesOfRedb {
+    fn len(&self) -> io::Result<u64> {
+        self.0.check_open()?;
+        Ok(read(&self.0.kept).length_bytes)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.check_open()?;
+        let end = offset + out.len() as u64;
+        let first = offset - offset % CHUNK_BYTES;
+        let stored_bytes = {
+            let kept = read(&self.0.kept);
+            if end > kept.length_bytes {
+                return Err(io::Error::other("a read behind the end of the index"));
+            }
+            let mut changed = kept.changed.range(first..end);
+            match changed.next() {
+                None => kept.stored_length_bytes,
+                Some(_) => return self.0.read_mixed(&kept, offset, out),
+            }
+        };
+        self.0.read_unchanged(stored_bytes, offset, out).map_err(io::Error::other)?;
+        // Another opening may have written over it meanwhile, which is after this one has ended.
+        self.0.check_open()
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.check_open()?;
+        if len > INDEX_BYTES_MAX {
+            return Err(io::Error::other("the index of a bucket ends at 7 TiB"));
+        }
+        let mut kept = write(&self.0.kept);
+        kept.changed.split_off(&len.next_multiple_of(CHUNK_BYTES));
+        kept.length_bytes = len;
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.check_open()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.check_open()?;
+        let mut kept = write(&self.0.kept);
+        let (mut at, mut data) = (offset, data);
+        while !data.is_empty() {
+            let within = (at % CHUNK_BYTES) as usize;
+            let (here, rest) = data.split_at(data.len().min(BLOCK_BYTES - within));
+            let place = at - within as u64;
+            if !kept.changed.contains_key(&place) {
+                let mut chunk: Chunk = Box::new([0; BLOCK_BYTES]);
+                if here.len() < BLOCK_BYTES {
+                    let stored_bytes = kept.stored_length_bytes;
+                    let read = self.0.read_unchanged(stored_bytes, place, &mut chunk[..]);
+                    read.map_err(io::Error::other)?;
+                }
+                kept.changed.insert(place, chunk);
+            }
+            if let Some(chunk) = kept.changed.get_mut(&place) {
+                chunk[within..within + here.len()].copy_from_slice(here);
+            }
+            at += here.len() as u64;
+            data = rest;
+        }
+        Ok(())
+    }
+}
+
+impl Pages {
+    /// What the volume holds; zeros behind what was ever written.
+    fn read_unchanged(
+        &self,
+        stored_bytes: u64,
+        offset_bytes: u64,
+        out: &mut [u8],
+    ) -> Result<(), RequestError> {
+        let there = stored_bytes.saturating_sub(offset_bytes).min(out.len() as u64) as usize;
+        let (there, behind) = out.split_at_mut(there);
+        behind.fill(0);
+        if there.is_empty() {
+            return Ok(());
+        }
+        let within = (offset_bytes % CHUNK_BYTES) as usize;
+        if within == 0 && there.len().is_multiple_of(BLOCK_BYTES) {
+            return self.read_stored(offset_bytes, there);
+        }
+        // Only the header is read in parts: whole chunks, so that the mirror can stand in.
+        let mut whole = vec![0; (within + there.len()).next_multiple_of(BLOCK_BYTES)];
+        self.read_stored(offset_bytes - within as u64, &mut whole)?;
+        there.copy_from_slice(&whole[within..within + there.len()]);
+        Ok(())
+    }
+
+    /// Bytes of which some chunks have changed.
+    fn read_mixed(&self, kept: &Kept, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let (mut at, mut out) = (offset, out);
+        while !out.is_empty() {
+            let within = (at % CHUNK_BYTES) as usize;
+            let length = out.len().min(BLOCK_BYTES - within);
+            let (here, rest) = out.split_at_mut(length);
+            match kept.changed.get(&(at - within as u64)) {
+                Some(chunk) => here.copy_from_slice(&chunk[within..within + here.len()]),
+                None => self
+                    .read_unchanged(kept.stored_length_bytes, at, here)
+                    .map_err(io::Error::other)?,
+            }
+            at += length as u64;
+            out = rest;
+        }
+        Ok(())
+    }
+}

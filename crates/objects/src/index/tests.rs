@@ -1,0 +1,1 @@
+//! The index over real stores in memory.
