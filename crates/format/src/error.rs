@@ -44,6 +44,8 @@ pub enum Structure {
     BucketHeader,
     /// [`crate::objects::header::IndexLength`].
     BucketIndexLength,
+    /// A page of [`crate::objects::index_page`].
+    BucketIndexPage,
     /// A group of [`crate::objects::log`].
     BucketGroup,
     /// [`crate::objects::log::LoggedChange`].
@@ -68,6 +70,7 @@ impl fmt::Display for Structure {
             Self::StreamSection => "section of the stream",
             Self::BucketHeader => "header of the bucket",
             Self::BucketIndexLength => "length of the bucket's index",
+            Self::BucketIndexPage => "page of the bucket's index",
             Self::BucketGroup => "group of the bucket's log",
             Self::BucketChange => "change in the bucket's log",
         })

@@ -24,6 +24,7 @@ mod merge;
 mod options;
 mod pages;
 mod replay;
+mod salvage;
 mod sharing;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ mod volume_index;
 pub use check::IndexCheck;
 pub use merge::Merged;
 pub use options::{INDEX_MEMORY_BYTES_MIN, IndexCreateOptions, IndexOptions};
+pub use salvage::{Salvaged, salvage};
 pub use volume_index::VolumeIndex;
 
 /// One map of the index.

@@ -67,6 +67,36 @@ pub struct LoggedChange<'a> {
     pub value: Option<&'a [u8]>,
 }
 
+/// Where a group begins, and which it is; the index says so of the first that it does not hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// In bytes since the bucket was made.
+    pub position: u64,
+    /// Counted from 0.
+    pub sequence: u64,
+}
+
+/// Length of an encoded [`Place`].
+pub const PLACE_BYTES: usize = 16;
+
+impl Place {
+    /// As the index holds it.
+    #[must_use]
+    pub fn encode(&self) -> [u8; PLACE_BYTES] {
+        let mut bytes = [0; PLACE_BYTES];
+        put_u64(&mut bytes, 0, self.position);
+        put_u64(&mut bytes, 8, self.sequence);
+        bytes
+    }
+
+    /// # Errors
+    /// [`FormatError`] when these bytes are none.
+    pub fn decode(bytes: &[u8]) -> Result<Self, FormatError> {
+        FormatError::at_least(Structure::BucketGroup, PLACE_BYTES, bytes)?;
+        Ok(Self { position: u64_at(bytes, 0), sequence: u64_at(bytes, 8) })
+    }
+}
+
 /// Length of a change in a group.
 #[must_use]
 pub fn change_bytes(key_bytes: usize, value_bytes: usize) -> usize {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use format::BLOCK_BYTES;
 use format::objects::header::{BucketHeader, RING_AT_BYTES};
-use format::objects::log::{GROUP_BYTES_MAX, GroupHeader, encode_group, group_bytes};
+use format::objects::log::{GROUP_BYTES_MAX, GroupHeader, Place, encode_group, group_bytes};
 use store::{RequestError, ReservedFor, WriteRoom};
 
 use crate::index::pages::UNINDEXED;
@@ -31,15 +31,6 @@ const WRITE_BYTES_MAX: usize = 1 << 20;
 
 /// A group takes no more of the ring than one part in this many, so that one fits behind a merge.
 const RING_TO_GROUP: u64 = 4;
-
-/// Where a group begins, and which it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// In bytes since the bucket was made.
-    pub(crate) position: u64,
-    /// Counted from 0.
-    pub(crate) sequence: u64,
-}
 
 /// The longest body of a group in a ring of this length.
 pub(crate) fn body_bytes_max(ring_bytes: u64) -> usize {

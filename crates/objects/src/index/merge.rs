@@ -15,11 +15,11 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use format::objects::log::Place;
 use store::{RequestError, ReservedFor};
 
 use crate::index::IndexError;
 use crate::index::locks::{lock, read, write};
-use crate::index::log::Place;
 use crate::index::memory::{MemoryMap, NewValue, TableKey};
 use crate::index::volume_index::VolumeIndex;
 

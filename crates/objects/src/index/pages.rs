@@ -21,6 +21,7 @@ use std::sync::{Arc, RwLock};
 
 use format::BLOCK_BYTES;
 use format::objects::header::{INDEX_BYTES_MAX, INDEX_COPIES_AT_BYTES, IndexLength};
+use format::objects::index_page::PageRef;
 use redb::StorageBackend;
 use store::{RequestError, Reservation, ReservedFor, WriteOptions, WriteRoom};
 
@@ -82,15 +83,24 @@ impl Pages {
         Self { volume, uuid, kept: RwLock::new(kept), discarded: AtomicBool::new(false) }
     }
 
+    /// Those of the last commit, of which nobody says how many there are: for a salvage.
+    pub(crate) fn open_without_length(volume: Arc<dyn BucketVolume>, uuid: [u8; 16]) -> Self {
+        Self::with_length(volume, uuid, INDEX_BYTES_MAX)
+    }
+
+    /// A page of the last commit.
+    ///
+    /// # Errors
+    /// [`RequestError`] when it can be read from neither copy.
+    pub(crate) fn read_page(&self, page: PageRef) -> Result<Vec<u8>, RequestError> {
+        let mut bytes = vec![0; page.length_bytes as usize];
+        self.read_stored(page.offset_bytes, &mut bytes)?;
+        Ok(bytes)
+    }
+
     /// Ends this opening: what was not written out never happened, and redb gets errors only.
     pub(crate) fn discard(&self) {
         self.discarded.store(true, Ordering::Release);
-    }
-
-    /// Bytes of changed chunks that are in memory.
-    #[cfg(test)]
-    pub(crate) fn changed_bytes(&self) -> u64 {
-        read(&self.kept).changed.len() as u64 * CHUNK_BYTES
     }
 
     /// Makes the volume hold what redb has written, which is a commit of it. Returns how many chunks
@@ -108,7 +118,7 @@ impl Pages {
                 return Ok(0);
             }
             let count = writes.len() as u64;
-            let room = WriteRoom::of_chunks(count, count);
+            let room = WriteRoom::of_chunks(count, runs_in(&writes));
             let reservation = self.volume.reserve(room, reserved_for)?;
             self.write_all(&reservation, &writes)?;
             count
@@ -230,6 +240,15 @@ impl Kept {
         let pages = length(before).chain(pages).chain(mirror);
         pages.chain(header).chain(header_mirror).chain(length(behind)).collect()
     }
+}
+
+/// How many writes these chunks are when neighbours go together.
+fn runs_in(writes: &[(u64, &[u8])]) -> u64 {
+    let begins = |some: &[(u64, &[u8])]| {
+        let gaps = some.windows(2).filter(|pair| pair[0].0 + CHUNK_BYTES != pair[1].0);
+        1 + gaps.count() as u64
+    };
+    writes.chunks(CHUNKS_PER_WRITE).map(begins).sum()
 }
 
 /// Neighbouring chunks as one write each; `bytes` holds them all, one behind the other.

@@ -7,12 +7,12 @@
 use format::BLOCK_BYTES;
 use format::objects::header::BucketHeader;
 use format::objects::log::{
-    GROUP_HEADER_BYTES, GroupHeader, LoggedChange, LoggedChanges, decode_body, decode_header,
-    group_bytes,
+    GROUP_ALIGN, GROUP_HEADER_BYTES, GroupHeader, LoggedChange, LoggedChanges, Place, decode_body,
+    decode_header, group_bytes,
 };
 
 use crate::index::IndexError;
-use crate::index::log::{Place, body_bytes_max, pieces};
+use crate::index::log::{body_bytes_max, pieces};
 use crate::index::pages::is_damage;
 use crate::volume::BucketVolume;
 
@@ -45,20 +45,121 @@ pub(crate) fn replay(
     let mut ring = RingReader::new(volume, header, from);
     let mut next = from;
     let mut changes = 0;
-    while let Some(body_bytes) = group_at(&mut ring, header, next)? {
+    replay_on(&mut ring, header, &mut next, &mut |change| {
+        changes += 1;
+        take(change)
+    })?;
+    let within = (next.position % CHUNK_BYTES) as usize;
+    let start = next.position - within as u64;
+    let tail = ring.bytes(start, within)?.unwrap_or_default().to_vec();
+    Ok(Replayed { next, tail, changes })
+}
+
+/// Reads what can be read of a log from `from` on, past what is damaged. Returns what is wrong.
+///
+/// # Errors
+/// [`IndexError`], but not [`IndexError::Damaged`]; those of `take`.
+pub(crate) fn replay_readable(
+    volume: &dyn BucketVolume,
+    header: &BucketHeader,
+    from: Place,
+    mut take: impl FnMut(LoggedChange<'_>) -> Result<(), IndexError>,
+) -> Result<Vec<String>, IndexError> {
+    let mut ring = RingReader::new(volume, header, from);
+    let mut next = from;
+    let mut lost = Vec::new();
+    loop {
+        match replay_on(&mut ring, header, &mut next, &mut take) {
+            Ok(()) => return Ok(lost),
+            Err(IndexError::Damaged(error)) => lost.push(error),
+            Err(error) => return Err(error),
+        }
+        match group_behind(&mut ring, header, next)? {
+            Some(place) => next = place,
+            None => return Ok(lost),
+        }
+    }
+}
+
+/// The first group that the ring holds, where nobody says where the log goes on: for a salvage.
+///
+/// # Errors
+/// [`IndexError`], but not [`IndexError::Damaged`].
+pub(crate) fn oldest_group(
+    volume: &dyn BucketVolume,
+    header: &BucketHeader,
+) -> Result<Option<Place>, IndexError> {
+    let mut ring = RingReader::new(volume, header, Place::default());
+    let mut oldest: Option<Place> = None;
+    let mut at = 0;
+    while at + GROUP_HEADER_BYTES as u64 <= ring.end {
+        match ring.bytes(at, GROUP_HEADER_BYTES).map(|head| decode_header(head.unwrap_or_default()))
+        {
+            Ok(Ok((found, _)))
+                if found.uuid == header.uuid && found.position % header.ring_bytes == at =>
+            {
+                let place = Place { position: found.position, sequence: found.sequence };
+                if oldest.is_none_or(|oldest| place.sequence < oldest.sequence) {
+                    oldest = Some(place);
+                }
+            }
+            Ok(_) => {}
+            Err(IndexError::Damaged(_)) => at = at / CHUNK_BYTES * CHUNK_BYTES + CHUNK_BYTES - 8,
+            Err(error) => return Err(error),
+        }
+        at += GROUP_ALIGN as u64;
+    }
+    Ok(oldest)
+}
+
+/// The first group that begins in a chunk behind the one of `lost`.
+fn group_behind(
+    ring: &mut RingReader<'_>,
+    header: &BucketHeader,
+    lost: Place,
+) -> Result<Option<Place>, IndexError> {
+    let mut position = lost.position / CHUNK_BYTES * CHUNK_BYTES + CHUNK_BYTES;
+    while position + GROUP_HEADER_BYTES as u64 <= ring.end {
+        let head = match ring.bytes(position, GROUP_HEADER_BYTES) {
+            Ok(head) => head.unwrap_or_default(),
+            Err(IndexError::Damaged(_)) => {
+                position = (position + GROUP_HEADER_BYTES as u64) / CHUNK_BYTES * CHUNK_BYTES;
+                position += CHUNK_BYTES;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        match decode_header(head) {
+            Ok((found, _))
+                if found.uuid == header.uuid
+                    && found.position == position
+                    && found.sequence > lost.sequence =>
+            {
+                return Ok(Some(Place { position, sequence: found.sequence }));
+            }
+            _ => position += GROUP_ALIGN as u64,
+        }
+    }
+    Ok(None)
+}
+
+/// Reads groups from `next` on, which says where it has come to after an error as well.
+fn replay_on(
+    ring: &mut RingReader<'_>,
+    header: &BucketHeader,
+    next: &mut Place,
+    take: &mut dyn FnMut(LoggedChange<'_>) -> Result<(), IndexError>,
+) -> Result<(), IndexError> {
+    while let Some(body_bytes) = group_at(ring, header, *next)? {
         let length = group_bytes(body_bytes);
         let Some(group) = ring.bytes(next.position, length)? else { break };
         let Ok(body) = decode_body(group) else { break };
         for change in LoggedChanges::new(body) {
             take(change.map_err(|error| IndexError::Damaged(error.to_string()))?)?;
-            changes += 1;
         }
-        next = Place { position: next.position + length as u64, sequence: next.sequence + 1 };
+        *next = Place { position: next.position + length as u64, sequence: next.sequence + 1 };
     }
-    let within = (next.position % CHUNK_BYTES) as usize;
-    let start = next.position - within as u64;
-    let tail = ring.bytes(start, within)?.unwrap_or_default().to_vec();
-    Ok(Replayed { next, tail, changes })
+    Ok(())
 }
 
 /// Length of the body of the group that its header says is at this place.

@@ -2,8 +2,10 @@
 
 mod crashes;
 mod damage;
+mod kills;
 mod limits;
 mod model;
+mod salvages;
 mod sharing;
 mod space;
 mod watched;

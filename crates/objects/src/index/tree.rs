@@ -16,20 +16,22 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
+use format::objects::log::Place;
 use redb::{Builder, Database, ReadOnlyTable, ReadableDatabase, ReadableTable, TableDefinition};
 use store::{RequestError, ReservedFor};
 
 use crate::index::IndexError;
 use crate::index::locks::lock;
-use crate::index::log::Place;
 use crate::index::memory::{NewValue, TableKey};
 use crate::index::pages::{Pages, PagesOfRedb, is_damage};
 use crate::volume::BucketVolume;
 
 /// Number of a table and key, with its value.
-const ENTRIES: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("entries");
+const ENTRIES: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new(ENTRIES_NAME);
+pub(crate) const ENTRIES_NAME: &str = "entries";
 /// Under [`MERGED`], where the log goes on.
-const LOG: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("log");
+const LOG: TableDefinition<'static, &str, &[u8]> = TableDefinition::new(LOG_NAME);
+pub(crate) const LOG_NAME: &str = "log";
 const MERGED: &str = "merged";
 
 /// How often a request is tried again that met a handle which another one had broken.
@@ -315,11 +317,8 @@ fn commit(
             };
         }
     }
-    if let Some(Place { position, sequence }) = merged {
-        let mut place = [0; 16];
-        place[..8].copy_from_slice(&position.to_le_bytes());
-        place[8..].copy_from_slice(&sequence.to_le_bytes());
-        transaction.open_table(LOG)?.insert(MERGED, &place[..])?;
+    if let Some(place) = merged {
+        transaction.open_table(LOG)?.insert(MERGED, &place.encode()[..])?;
     }
     transaction.commit()?;
     Ok(())
@@ -328,8 +327,5 @@ fn commit(
 fn merged_in(database: &Database) -> Result<Option<Place>, redb::Error> {
     let log = database.begin_read()?.open_table(LOG)?;
     let Some(place) = log.get(MERGED)? else { return Ok(None) };
-    let Some((position, rest)) = place.value().split_first_chunk() else { return Ok(None) };
-    let Some((sequence, _)) = rest.split_first_chunk() else { return Ok(None) };
-    let (position, sequence) = (u64::from_le_bytes(*position), u64::from_le_bytes(*sequence));
-    Ok(Some(Place { position, sequence }))
+    Ok(Place::decode(place.value()).ok())
 }

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use format::BLOCK_BYTES;
 use format::objects::header::{BucketHeader, HEADER_COPIES_AT_BYTES};
+use format::objects::log::Place;
 use store::{Durability, RequestError, WriteOptions};
 
 use crate::index::batch::Batch;
 use crate::index::locks::{lock, read, write};
-use crate::index::log::{Log, Place, body_bytes_max};
+use crate::index::log::{Log, body_bytes_max};
 use crate::index::memory::{Memory, NewValue, TableKey, table_end, table_key};
 use crate::index::options::{IndexCreateOptions, IndexOptions, Shares};
 use crate::index::pages::is_damage;

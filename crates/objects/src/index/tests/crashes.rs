@@ -3,9 +3,14 @@
 use format::objects::header::{INDEX_COPIES_AT_BYTES, RING_AT_BYTES};
 use format::objects::log::{GroupHeader, LoggedChange, encode_change, encode_group};
 
+use redb::StorageBackend;
+use std::sync::Arc;
+use store::ReservedFor;
+
 use super::watched::{
     CHUNK, LITTLE, Model, UUID, Watched, Written, apply, create, open, remove, set, store_of,
 };
+use crate::index::pages::{Pages, PagesOfRedb, read_length};
 use crate::index::{Change, Index, IndexError, IndexOptions, Table, VolumeIndex};
 
 fn some_changes(from: u32, count: u32) -> Vec<Change> {
@@ -50,6 +55,52 @@ fn behind_every_chunk_that_is_written_a_crash_leaves_what_was_acknowledged() {
         }
         crashed.repeat(&written[kept..=kept]);
     }
+}
+
+#[test]
+fn the_length_is_written_first_when_it_grows_and_last_when_it_shrinks() {
+    let store = store_of(64 << 20);
+    let volume = Watched::new(&store, "bucket");
+    let pages = Arc::new(Pages::new(volume.clone(), UUID));
+    let redb = PagesOfRedb(Arc::clone(&pages));
+    let chunk = CHUNK as u64;
+    let change = |length: u64, byte: u8| {
+        let before = volume.written_count();
+        redb.set_len(length * chunk).unwrap();
+        redb.write(0, &[byte; 320]).unwrap();
+        redb.write((length - 2) * chunk, &[byte; 2 * CHUNK]).unwrap();
+        pages.write_out(ReservedFor::Writes).unwrap();
+        assert_eq!(read_length(&*volume, UUID).unwrap(), length * chunk);
+        volume.written()[before..]
+            .iter()
+            .map(|one| match one {
+                Written::Chunk(at, _) | Written::Trim(at, _) => *at,
+            })
+            .collect::<Vec<_>>()
+    };
+    let [copy, mirror] = INDEX_COPIES_AT_BYTES;
+    let page = |number: u64| [copy + (number + 1) * chunk, mirror + (number + 1) * chunk];
+    let ([first, first_mirror], [header, header_mirror]) = (page(8), page(0));
+    let grown = change(10, 1);
+    assert_eq!(grown[..3], [copy, mirror, first]);
+    assert_eq!(grown[4], first_mirror);
+    assert_eq!(grown[6..], [header, header_mirror]);
+    let shrunk = change(4, 2);
+    assert_eq!(shrunk[4..8], [header, header_mirror, copy, mirror]);
+    assert_eq!(shrunk[8..], page(4), "what is behind it is trimmed");
+    let mut bytes = [7; 2 * CHUNK];
+    assert!(redb.read(3 * chunk, &mut bytes).is_err(), "it ends there");
+    redb.set_len(10 * chunk).unwrap();
+    redb.read(7 * chunk, &mut bytes).unwrap();
+    assert_eq!(bytes, [0; 2 * CHUNK], "what it grows by is zeros");
+    redb.read(0, &mut bytes[..320]).unwrap();
+    assert_eq!(bytes[..320], [2; 320]);
+    pages.discard();
+    assert!(redb.write(0, &[1]).is_err() && redb.len().is_err() && redb.sync_data().is_err());
+    assert_eq!(
+        Pages::open(volume, UUID).map(|pages| PagesOfRedb(Arc::new(pages)).len().unwrap()).unwrap(),
+        4 * chunk
+    );
 }
 
 #[test]

@@ -146,11 +146,11 @@ fn one_header_and_one_length_are_enough() {
         assert_eq!(Model::of(&index), model);
         assert_eq!(index.check().unwrap().damage.len(), 2);
     }
-    HEADER_COPIES_AT_BYTES.map(|at| volume.damage(at));
+    HEADER_COPIES_AT_BYTES.into_iter().for_each(|at| volume.damage(at));
     let error = VolumeIndex::open(volume.clone(), &LITTLE).err();
     assert!(matches!(error, Some(IndexError::NoBucket(_))), "{error:?}");
     volume.heal();
-    INDEX_COPIES_AT_BYTES.map(|at| volume.damage(at));
+    INDEX_COPIES_AT_BYTES.into_iter().for_each(|at| volume.damage(at));
     let error = VolumeIndex::open(volume, &LITTLE).err();
     assert!(matches!(error, Some(IndexError::Damaged(_))), "{error:?}");
 }
