@@ -1,8 +1,8 @@
 //! What an index of many keys costs: `index_spike DIRECTORY KEYS KEYS_PER_CALL [MEMORY_MIB]`.
 //!
 //! Puts random keys of 20 bytes with values of 100 bytes, half of them random, into a new store in
-//! `DIRECTORY`, which must not exist; drops the store as a kill does; opens it again. Merges are made
-//! by the same thread when they are due.
+//! `DIRECTORY`, which must not exist; drops the store as a kill does; opens it again. Merges are
+//! made by the same thread when they are due.
 
 use std::error::Error;
 use std::path::Path;

@@ -116,11 +116,12 @@ pub trait Index: Send + Sync {
     fn scan(&self, table: Table, from: &[u8], limit: usize) -> Result<Vec<Entry>, IndexError>;
 
     /// Makes all of `changes` together: a crash leaves all of them or none, and none of a later
-    /// call without these. With [`Durability::Durable`] it returns when no crash can take them back.
+    /// call without these. With [`Durability::Durable`] it returns when no crash can take them
+    /// back.
     ///
     /// # Errors
-    /// [`IndexError`]; nothing has changed then. Where it is the flush of a durable call that fails,
-    /// the changes are made, and a crash may take them back.
+    /// [`IndexError`]; nothing has changed then. Where it is the flush of a durable call that
+    /// fails, the changes are made, and a crash may take them back.
     fn apply(&self, changes: Vec<Change>, durability: Durability) -> Result<(), IndexError>;
 }
 

@@ -1,8 +1,8 @@
 //! Pages of `redb` (its file format, version 3), for a repair that reads them without it.
 //!
 //! A tree has branches, which name children, and leaves with entries. The first page names the tree
-//! of tables, whose entries name a tree each. Checksums of pages are in what names them, and are not
-//! looked at: the engine that gave the bytes has verified them.
+//! of tables, whose entries name a tree each. Checksums of pages are in what names them, and are
+//! not looked at: the engine that gave the bytes has verified them.
 
 use crate::BLOCK_BYTES;
 use crate::error::{FormatError, Structure};
@@ -121,17 +121,20 @@ impl FirstPage {
     }
 }
 
+/// Key and value.
+pub type PageEntry<'a> = (&'a [u8], &'a [u8]);
+
 /// A page of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node<'a> {
     /// The pages below it, in the order of their keys.
     Branch(Vec<PageRef>),
     /// Entries: key and value, in the order of their keys.
-    Leaf(Vec<(&'a [u8], &'a [u8])>),
+    Leaf(Vec<PageEntry<'a>>),
 }
 
 /// Entries of a leaf whose keys and values have any length.
-fn leaf(bytes: &[u8], count: usize) -> Result<Vec<(&[u8], &[u8])>, FormatError> {
+fn leaf(bytes: &[u8], count: usize) -> Result<Vec<PageEntry<'_>>, FormatError> {
     let values_at = LEAF_ENDS_AT + 4 * count;
     let keys_start = values_at + 4 * count;
     FormatError::at_least(Structure::BucketIndexPage, keys_start, bytes)?;

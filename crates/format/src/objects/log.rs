@@ -1,7 +1,7 @@
 //! Groups of the log of a bucket, and the changes in them.
 //!
-//! A group is a header and its changes, filled up with zeros to a multiple of [`GROUP_ALIGN`]. It is
-//! whole, or it is not there: one checksum covers all of it. Its position counts bytes since the
+//! A group is a header and its changes, filled up with zeros to a multiple of [`GROUP_ALIGN`]. It
+//! is whole, or it is not there: one checksum covers all of it. Its position counts bytes since the
 //! bucket was made, so that a group of an earlier round of the ring is never taken for this one.
 
 use crate::checksum::{crc32c, crc32c_append};

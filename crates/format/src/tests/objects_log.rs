@@ -39,7 +39,9 @@ proptest! {
     #[test]
     fn groups_come_back_and_no_bit_of_them_may_change(
         uuid: [u8; 16], sequence: u64, position: u64, bit: Index, cut: Index,
-        changes in vec((any::<u8>(), vec(any::<u8>(), 0..40), option::of(vec(any::<u8>(), 0..99))), 0..9),
+        changes in vec(
+            (any::<u8>(), vec(any::<u8>(), 0..40), option::of(vec(any::<u8>(), 0..99))), 0..9,
+        ),
     ) {
         let mut body = Vec::new();
         for (table, key, value) in &changes {

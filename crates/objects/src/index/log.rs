@@ -6,8 +6,8 @@
 //!
 //! Positions count bytes since the bucket was made; a position is at its remainder by the ring's
 //! length. An append writes whole chunks: the last one once more, with the groups that are in it,
-//! and what follows. The engine keeps the old chunk or the new one, so groups that are in it already
-//! are never in danger.
+//! and what follows. The engine keeps the old chunk or the new one, so groups that are in it
+//! already are never in danger.
 //!
 //! Invariants: what is between `merged` and `next` is not written over, but by the same bytes.
 //! Behind `next` are zeros up to `merged` of the next round, unless an append has failed or a group
@@ -52,8 +52,8 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// A log whose groups from `merged` up to `next` have been replayed; `tail` is what the chunk of
-    /// `next` holds in front of it.
+    /// A log whose groups from `merged` up to `next` have been replayed; `tail` is what the chunk
+    /// of `next` holds in front of it.
     pub(crate) fn new(
         volume: Arc<dyn BucketVolume>,
         header: BucketHeader,

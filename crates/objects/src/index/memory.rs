@@ -1,7 +1,7 @@
 //! The memory tables: what is newer than redb.
 //!
-//! `active` takes changes. A merge makes it `frozen` and starts a new one; when all of `frozen` is in
-//! redb it goes. Reads ask `active`, then `frozen`, then redb.
+//! `active` takes changes. A merge makes it `frozen` and starts a new one; when all of `frozen` is
+//! in redb it goes. Reads ask `active`, then `frozen`, then redb.
 //!
 //! Invariant: together they hold every change of the log from its first group that is not merged.
 

@@ -38,8 +38,8 @@ pub struct Merged {
 }
 
 impl VolumeIndex {
-    /// Takes the memory table into the map on disk; nothing where it is empty. Others read and apply
-    /// meanwhile.
+    /// Takes the memory table into the map on disk; nothing where it is empty. Others read and
+    /// apply meanwhile.
     ///
     /// # Errors
     /// [`IndexError`]; what memory holds stays there, and the next merge goes on.

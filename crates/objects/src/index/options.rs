@@ -55,8 +55,8 @@ pub(crate) struct Shares {
     pub(crate) cache_bytes: usize,
     /// From here on the memory table is to be merged.
     pub(crate) merge_due_bytes: usize,
-    /// Beyond this `apply` merges before it goes on. While one table is merged another one grows, so
-    /// twice this is taken at most.
+    /// Beyond this `apply` merges before it goes on. While one table is merged another one grows,
+    /// so twice this is taken at most.
     pub(crate) active_bytes_max: usize,
     /// Changes of one step of a merge.
     pub(crate) step_changes: usize,

@@ -1,7 +1,7 @@
 //! The pages of redb: read from the volume, and kept in memory when they change.
 //!
 //! ```text
-//! redb writes ──> changed chunks in memory ──write_out──> length, pages, mirror, header, its mirror
+//! redb writes ──> changed chunks in memory ──write_out──> length, pages, mirror, both headers
 //!                        └──────discard──────> nothing has happened
 //! ```
 //!
@@ -103,8 +103,8 @@ impl Pages {
         self.discarded.store(true, Ordering::Release);
     }
 
-    /// Makes the volume hold what redb has written, which is a commit of it. Returns how many chunks
-    /// were written.
+    /// Makes the volume hold what redb has written, which is a commit of it. Returns how many
+    /// chunks were written.
     ///
     /// # Errors
     /// [`RequestError`]; the volume holds the last commit as before, and these pages are to be

@@ -1,8 +1,8 @@
 //! Reading the log: every group from the first that is not in redb up to the end.
 //!
-//! The end is the first place where no whole group of this bucket, position and sequence is: nothing
-//! was written there, or a crash has torn what was. A chunk that cannot be read is not an end: what
-//! was acknowledged may be in it, so it is an error.
+//! The end is the first place where no whole group of this bucket, position and sequence is:
+//! nothing was written there, or a crash has torn what was. A chunk that cannot be read is not an
+//! end: what was acknowledged may be in it, so it is an error.
 
 use format::BLOCK_BYTES;
 use format::objects::header::BucketHeader;
@@ -209,8 +209,8 @@ impl<'a> RingReader<'a> {
         Ok(Some(&self.bytes[at..at + length]))
     }
 
-    /// Reads on from the chunk of `position`; where something behind `end` cannot be read, only what
-    /// is asked for.
+    /// Reads on from the chunk of `position`; where something behind `end` cannot be read, only
+    /// what is asked for.
     fn read_stretch(&mut self, position: u64, end: u64) -> Result<(), IndexError> {
         self.start = position / CHUNK_BYTES * CHUNK_BYTES;
         let needed = end.next_multiple_of(CHUNK_BYTES) - self.start;

@@ -2,8 +2,8 @@
 //! which makes a new index of it.
 //!
 //! The tree is walked page by page, without redb. A leaf that can be read from neither copy loses
-//! its entries; a branch loses those of all pages below it. Then comes the log, past what is damaged
-//! in it. The log is newer, so what it says follows what the tree says.
+//! its entries; a branch loses those of all pages below it. Then comes the log, past what is
+//! damaged in it. The log is newer, so what it says follows what the tree says.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -264,7 +264,8 @@ impl View<'_> {
         self.ask(|entries| Ok(entries.get(key)?.map(|value| value.value().to_vec())))
     }
 
-    /// Calls `take` with the entries from `from` up to `until` in their order, as long as it says so.
+    /// Calls `take` with the entries from `from` up to `until` in their order, as long as it says
+    /// so.
     pub(crate) fn each(
         &self,
         from: &[u8],

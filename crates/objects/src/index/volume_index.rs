@@ -120,8 +120,8 @@ impl VolumeIndex {
         self.header.uuid
     }
 
-    /// Whether a merge should be made: memory has its share, or half of the log is in use, or a merge
-    /// was begun and has failed.
+    /// Whether a merge should be made: memory has its share, or half of the log is in use, or a
+    /// merge was begun and has failed.
     #[must_use]
     pub fn merge_is_due(&self) -> bool {
         if lock(&self.log).is_half_full() {

@@ -41,7 +41,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Merge),
         1 => Just(Step::Open),
         1 => any::<Pick>().prop_map(Step::Crash),
-        3 => (table, key(), 0_usize..9).prop_map(|(table, key, limit)| Step::Scan(table, key, limit)),
+        3 => (table, key(), 0_usize..9)
+            .prop_map(|(table, key, limit)| Step::Scan(table, key, limit)),
     ]
 }
 
