@@ -209,6 +209,36 @@ fn bytes_of_users_in_a_torn_group_are_not_taken_for_a_group() {
 }
 
 #[test]
+fn a_group_of_another_round_place_or_bucket_ends_the_log() {
+    let store = store_of(64 << 20);
+    let body = |key: &[u8]| {
+        let mut body = Vec::new();
+        encode_change(LoggedChange { table: 1, key, value: Some(b"value") }, &mut body);
+        body
+    };
+    let first = GroupHeader { uuid: UUID, sequence: 0, position: 0 };
+    let mut group = Vec::new();
+    encode_group(&first, &body(b"first"), &mut group);
+    let second = GroupHeader { uuid: UUID, sequence: 1, position: group.len() as u64 };
+    let others = [
+        (second, 2),
+        (GroupHeader { uuid: [1; 16], ..second }, 1),
+        (GroupHeader { sequence: 0, ..second }, 1),
+        (GroupHeader { sequence: 2, ..second }, 1),
+        (GroupHeader { position: second.position + (16 * CHUNK) as u64, ..second }, 1),
+    ];
+    for (number, (header, count)) in others.into_iter().enumerate() {
+        let volume = Watched::new(&store, &format!("bucket-{number}"));
+        drop(create(&volume, 16 * CHUNK as u64));
+        let mut chunk = group.clone();
+        encode_group(&header, &body(b"second"), &mut chunk);
+        chunk.resize(CHUNK, 0);
+        volume.inner.write_at(RING_AT_BYTES, &chunk).unwrap();
+        assert_eq!(Model::of(&open(&volume)).0.len(), count, "{header:?}");
+    }
+}
+
+#[test]
 fn the_ring_goes_round_and_round() {
     let store = store_of(64 << 20);
     let volume = Watched::new(&store, "bucket");
