@@ -63,6 +63,18 @@ impl Sharing {
     }
 }
 
+#[cfg(test)]
+impl Sharing {
+    /// How many batches wait for a leader to come back.
+    pub(in crate::index) fn waiting(&self) -> usize {
+        lock(&self.queue).waiting.len()
+    }
+
+    pub(in crate::index) fn is_led(&self) -> bool {
+        lock(&self.queue).is_led
+    }
+}
+
 impl Queue {
     /// The batches that waited longest, as many as fit.
     fn take_group(&mut self, bytes_max: usize) -> (Vec<u64>, Vec<Batch>) {

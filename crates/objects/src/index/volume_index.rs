@@ -62,7 +62,7 @@ pub struct VolumeIndex {
     pub(in crate::index) merging: Mutex<Option<Place>>,
     pub(in crate::index) log: Mutex<Log>,
     pub(in crate::index) memory: RwLock<Memory>,
-    sharing: Sharing,
+    pub(in crate::index) sharing: Sharing,
 }
 
 impl VolumeIndex {

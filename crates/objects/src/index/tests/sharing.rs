@@ -5,8 +5,31 @@ use std::thread;
 
 use store::Durability;
 
-use super::watched::{CHUNK, Model, Watched, create, open, set, store_of};
+use super::watched::{CHUNK, Model, Watched, apply, create, open, set, store_of};
+use crate::index::locks::lock;
 use crate::index::{Index, Table};
+
+#[test]
+fn who_waits_for_a_leader_shares_the_next_group() {
+    let store = store_of(64 << 20);
+    let volume = Watched::new(&store, "bucket");
+    let index = create(&volume, 1 << 20);
+    let log = lock(&index.log);
+    let before = log.next().sequence;
+    let change = |number: u8| vec![set(Table::Objects, [number], [number])];
+    thread::scope(|scope| {
+        let index = &index;
+        let call = |number: u8| scope.spawn(move || apply(index, change(number)));
+        let calls: Vec<_> = (0..6).map(call).collect();
+        while index.sharing.waiting() < 5 {
+            thread::yield_now();
+        }
+        drop(log);
+        assert!(calls.into_iter().all(|call| call.join().is_ok()));
+    });
+    assert_eq!(lock(&index.log).next().sequence, before + 2, "the leader's and that of five");
+    assert_eq!(Model::of(&open(&volume)).0.len(), 6);
+}
 
 #[test]
 fn threads_share_groups_and_read_what_they_wrote_while_others_merge() {

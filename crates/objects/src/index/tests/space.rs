@@ -5,6 +5,7 @@ use std::sync::Arc;
 use store::{Durability, RequestError, Store, Volume, WriteRoom};
 
 use super::watched::{Model, Watched, apply, create, open, remove, set, store_of};
+use crate::index::locks::lock;
 use crate::index::{Change, Index, IndexError, Table, VolumeIndex};
 
 /// Chunks that do not compress and are no duplicates.
@@ -132,4 +133,38 @@ fn a_merge_without_room_leaves_everything_as_it_was() {
     assert_eq!(Model::of(&index), model);
     assert_eq!(index.check().unwrap().damage, [""; 0]);
     assert_eq!(Model::of(&open(&volume)), model);
+}
+
+#[test]
+fn in_a_group_that_finds_no_room_each_has_its_own_answer() {
+    let store = store_of(64 << 20);
+    store.client().keep_for_release(WriteRoom::of_chunks(300, 300));
+    let (_volume, index) = bucket(&store);
+    for number in 0..50 {
+        apply(&index, vec![entry(number)]);
+    }
+    fill(&store.create_volume("filler", 1 << 40).unwrap(), 7);
+    let mut model = Model::of(&index);
+    put_until_full(&index, &mut model, 100);
+    let key = model.0.keys().next().unwrap().1.clone();
+    let log = lock(&index.log);
+    let index = &index;
+    let call = move |changes| index.apply(changes, Durability::Acknowledged);
+    std::thread::scope(|scope| {
+        let leader = scope.spawn(move || call(vec![entry(9000)]));
+        while index.sharing.waiting() > 0 || !index.sharing.is_led() {
+            std::thread::yield_now();
+        }
+        let put = scope.spawn(move || call(vec![entry(9001)]));
+        let gone = key.clone();
+        let deletion = scope.spawn(move || call(vec![remove(Table::Objects, gone)]));
+        while index.sharing.waiting() < 2 {
+            std::thread::yield_now();
+        }
+        drop(log);
+        assert!(is_full(leader.join().unwrap()) && is_full(put.join().unwrap()));
+        deletion.join().unwrap().unwrap();
+    });
+    model.apply(&[remove(Table::Objects, key)]);
+    assert_eq!(Model::of(index), model);
 }
