@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use format::BLOCK_BYTES;
 use format::objects::header::{INDEX_BYTES_MAX, INDEX_COPIES_AT_BYTES, IndexLength};
@@ -26,13 +26,16 @@ use redb::StorageBackend;
 use store::{RequestError, Reservation, ReservedFor, WriteOptions, WriteRoom};
 
 use crate::index::IndexError;
-use crate::index::locks::{read, write};
+use crate::index::locks::{lock, read, write};
 use crate::volume::BucketVolume;
 
 const CHUNK_BYTES: u64 = BLOCK_BYTES as u64;
 
 /// Chunks that are written at once: what the engine's write buffer has room for beside others.
 const CHUNKS_PER_WRITE: usize = 256;
+
+/// Bytes that are read ahead.
+const AHEAD_BYTES: u64 = 64 << 10;
 
 /// How chunks of the index are written: they are no duplicates, and die young.
 pub(crate) const UNINDEXED: WriteOptions =
@@ -45,7 +48,25 @@ pub(crate) struct Pages {
     volume: Arc<dyn BucketVolume>,
     uuid: [u8; 16],
     kept: RwLock<Kept>,
+    /// Changes only while `kept` is held.
+    ahead: Mutex<Ahead>,
     discarded: AtomicBool,
+}
+
+/// Chunks that were read because they lie behind one that was asked for.
+#[derive(Default)]
+struct Ahead {
+    start_bytes: u64,
+    bytes: Vec<u8>,
+    /// Where a chunk was asked for last that was not in here.
+    missed_bytes: u64,
+}
+
+impl Ahead {
+    fn get(&self, offset_bytes: u64, length: usize) -> Option<&[u8]> {
+        let start = offset_bytes.checked_sub(self.start_bytes)? as usize;
+        self.bytes.get(start..start.checked_add(length)?)
+    }
 }
 
 /// What redb has changed since the last commit that is on the volume.
@@ -80,7 +101,8 @@ impl Pages {
     fn with_length(volume: Arc<dyn BucketVolume>, uuid: [u8; 16], length_bytes: u64) -> Self {
         let kept =
             Kept { length_bytes, stored_length_bytes: length_bytes, changed: BTreeMap::new() };
-        Self { volume, uuid, kept: RwLock::new(kept), discarded: AtomicBool::new(false) }
+        let (kept, ahead) = (RwLock::new(kept), Mutex::default());
+        Self { volume, uuid, kept, ahead, discarded: AtomicBool::new(false) }
     }
 
     /// Those of the last commit, of which nobody says how many there are: for a salvage.
@@ -127,6 +149,8 @@ impl Pages {
         let (length, stored) = (kept.length_bytes, kept.stored_length_bytes);
         kept.stored_length_bytes = length;
         kept.changed.clear();
+        // It may hold what was there before.
+        lock(&self.ahead).bytes.clear();
         drop(kept);
         if length < stored {
             for copy_at in INDEX_COPIES_AT_BYTES {
@@ -186,6 +210,36 @@ impl Pages {
             let _ = self.volume.write_vectored_at(&[(at(0, offset_bytes), chunk)], UNINDEXED);
         }
         Ok(())
+    }
+
+    /// Reads a chunk from what was read ahead, and reads ahead where the last one was near it: a
+    /// merge and a scan ask for neighbours, which earlier merges have written side by side. False
+    /// where the chunk is to be read by itself. The caller holds `kept`.
+    fn read_ahead(&self, stored_bytes: u64, offset_bytes: u64, out: &mut [u8]) -> bool {
+        let is_chunk = out.len() == BLOCK_BYTES && offset_bytes.is_multiple_of(CHUNK_BYTES);
+        if !is_chunk || offset_bytes + CHUNK_BYTES > stored_bytes {
+            return false;
+        }
+        let mut ahead = lock(&self.ahead);
+        if let Some(bytes) = ahead.get(offset_bytes, BLOCK_BYTES) {
+            out.copy_from_slice(bytes);
+            return true;
+        }
+        let missed_bytes = std::mem::replace(&mut ahead.missed_bytes, offset_bytes);
+        if offset_bytes.abs_diff(missed_bytes) > AHEAD_BYTES {
+            return false;
+        }
+        let length = AHEAD_BYTES.min(stored_bytes - offset_bytes) as usize;
+        ahead.start_bytes = offset_bytes;
+        ahead.bytes.resize(length, 0);
+        let place = INDEX_COPIES_AT_BYTES[0] + CHUNK_BYTES + offset_bytes;
+        if self.volume.read_at(place, &mut ahead.bytes).is_err() {
+            // Whose fault it is comes out when each is read by itself.
+            ahead.bytes.clear();
+            return false;
+        }
+        out.copy_from_slice(&ahead.bytes[..BLOCK_BYTES]);
+        true
     }
 
     /// Whether every chunk of the second copy can be read; how many cannot.
@@ -307,18 +361,17 @@ impl StorageBackend for PagesOfRedb {
         self.0.check_open()?;
         let end = offset + out.len() as u64;
         let first = offset - offset % CHUNK_BYTES;
-        let stored_bytes = {
-            let kept = read(&self.0.kept);
-            if end > kept.length_bytes {
-                return Err(io::Error::other("a read behind the end of the index"));
-            }
-            let mut changed = kept.changed.range(first..end);
-            match changed.next() {
-                None => kept.stored_length_bytes,
-                Some(_) => return self.0.read_mixed(&kept, offset, out),
-            }
-        };
-        self.0.read_unchanged(stored_bytes, offset, out).map_err(io::Error::other)?;
+        let kept = read(&self.0.kept);
+        if end > kept.length_bytes {
+            return Err(io::Error::other("a read behind the end of the index"));
+        }
+        if kept.changed.range(first..end).next().is_some() {
+            return self.0.read_mixed(&kept, offset, out);
+        }
+        if !self.0.read_ahead(kept.stored_length_bytes, offset, out) {
+            let stored_bytes = kept.stored_length_bytes;
+            self.0.read_unchanged(stored_bytes, offset, out).map_err(io::Error::other)?;
+        }
         // Another opening may have written over it meanwhile, which is after this one has ended.
         self.0.check_open()
     }
