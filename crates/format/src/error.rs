@@ -50,6 +50,14 @@ pub enum Structure {
     BucketGroup,
     /// [`crate::objects::log::LoggedChange`].
     BucketChange,
+    /// [`crate::objects::record::ObjectRecord`].
+    ObjectRecord,
+    /// [`crate::objects::segments::ListEntry`].
+    ListEntry,
+    /// A block of [`crate::objects::segments::ListEntry`].
+    SegmentBlock,
+    /// A range of [`crate::objects::extents`].
+    Extent,
 }
 
 impl fmt::Display for Structure {
@@ -73,6 +81,10 @@ impl fmt::Display for Structure {
             Self::BucketIndexPage => "page of the bucket's index",
             Self::BucketGroup => "group of the bucket's log",
             Self::BucketChange => "change in the bucket's log",
+            Self::ObjectRecord => "record of an object",
+            Self::ListEntry => "entry of a list of segments",
+            Self::SegmentBlock => "block of a list of segments",
+            Self::Extent => "extent of the value space",
         })
     }
 }

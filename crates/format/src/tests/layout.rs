@@ -53,6 +53,10 @@ pub(super) fn layouts() -> Vec<Layout> {
         index_length(),
         bucket_group(),
         bucket_change(),
+        object_record(),
+        list_entry(),
+        segment_block(),
+        extent(),
     ]
 }
 
@@ -476,4 +480,68 @@ fn bucket_change() -> Layout {
         (log::VALUE_BYTES_AT, "value length"),
     ];
     Layout { title: "Change of a group", length_bytes: log::CHANGE_HEADER_BYTES, fields }
+}
+
+fn object_record() -> Layout {
+    use objects::record as at;
+    Layout {
+        title: "Record of an object",
+        length_bytes: at::OBJECT_HEADER_BYTES,
+        fields: vec![
+            (at::VERSION_AT, "version"),
+            (at::VALUE_KIND_AT, "kind of value"),
+            (at::FLAGS_AT, "flags"),
+            (at::CHECKSUMS_AT, "number of checksums"),
+            (at::CRC_AT, "checksum"),
+            (at::PUT_AT, "put"),
+            (at::SIZE_AT, "size"),
+            (at::CREATED_AT, "created"),
+            (at::EXPIRES_AT, "expires"),
+            (at::MD5_AT, "MD5"),
+        ],
+    }
+}
+
+fn list_entry() -> Layout {
+    use objects::segments as at;
+    Layout {
+        title: "Entry of a list of segments",
+        length_bytes: at::ENTRY_BYTES,
+        fields: vec![
+            (at::LEVEL_AT, "level"),
+            (at::ENTRY_ZERO_AT, "zero"),
+            (at::SKIP_AT, "skip"),
+            (at::ENTRY_CRC_AT, "checksum"),
+            (at::LENGTH_AT, "length"),
+            (at::CHUNK_AT, "chunk"),
+        ],
+    }
+}
+
+fn segment_block() -> Layout {
+    use objects::segments as at;
+    Layout {
+        title: "Block of a list of segments",
+        length_bytes: at::SEGMENT_BLOCK_BYTES,
+        fields: vec![
+            (at::CRC_AT, "checksum"),
+            (at::MAGIC_AT, "magic"),
+            (at::BLOCK_LEVEL_AT, "level"),
+            (at::BLOCK_ZERO_AT, "zero"),
+            (at::COUNT_AT, "number of entries"),
+            (at::BLOCK_PADDING_AT, "zero"),
+            (at::BLOCK_LENGTH_AT, "length"),
+            (at::BLOCK_CHUNK_AT, "chunk"),
+            (at::ENTRIES_AT, "entries"),
+        ],
+    }
+}
+
+fn extent() -> Layout {
+    use objects::extents as at;
+    Layout {
+        title: "Tree to be freed",
+        length_bytes: at::TREE_VALUE_BYTES,
+        fields: vec![(0, "length"), (at::TREE_AT, "block"), (at::POSITION_AT, "position")],
+    }
 }
