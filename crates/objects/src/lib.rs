@@ -14,4 +14,5 @@
 )]
 
 pub mod index;
+pub mod values;
 pub mod volume;

@@ -56,7 +56,8 @@ pub(crate) const BLOCK_CHUNK_AT: usize = 24;
 pub(crate) const ENTRIES_AT: usize = SEGMENT_BLOCK_HEADER_BYTES;
 
 const _: () = assert!(CHUNK_AT + 8 == ENTRY_BYTES && LENGTH_AT + 8 == CHUNK_AT);
-const _: () = assert!(BLOCK_CHUNK_AT + 8 == ENTRIES_AT);
+const _: () = assert!(BLOCK_CHUNK_AT + 8 == ENTRIES_AT && BLOCK_PADDING_AT + 4 == BLOCK_LENGTH_AT);
+const _: () = assert!(BLOCK_LEVEL_AT + 1 == BLOCK_ZERO_AT && BLOCK_ZERO_AT + 1 == COUNT_AT);
 const _: () = assert!(ENTRIES_AT + BLOCK_ENTRIES_MAX * ENTRY_BYTES <= SEGMENT_BLOCK_BYTES);
 const _: () = assert!(SEGMENT_BLOCK_BYTES as u64 == CHUNK_BYTES && BLOCK_ENTRIES_MAX == 169);
 

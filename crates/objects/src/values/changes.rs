@@ -1,0 +1,104 @@
+//! What a batch of the index must change for the values in it.
+//!
+//! ```text
+//! name / release / share ──> take ──> the caller's apply ──> applied
+//!          └─ dropped: nothing        └─ dropped: nobody knows, all stays held
+//! ```
+//!
+//! Invariant: what is in [`ValueChanges::take`] is applied in one batch with the records that name,
+//! or no longer name, the values. Whoever releases or shares the value of an object keeps that
+//! object from others until the batch has been applied: then a value that is found unshared stays
+//! so, and only where one is shared the lock of sharing is held as long.
+
+use std::sync::MutexGuard;
+
+use format::objects::record::Value;
+use format::objects::segments::ListEntry;
+
+use super::Values;
+use super::error::ValueError;
+use super::extent_tables::{
+    add_reference, drop_reference, is_shared, set_to_free, set_tree_to_free,
+};
+use super::pending::Pending;
+use super::writer::{Claim, WrittenValue};
+use crate::index::Change;
+
+/// Changes of the index for the values of one batch.
+#[must_use]
+pub struct ValueChanges<'a> {
+    values: &'a Values,
+    pending: Pending,
+    sharing: Option<MutexGuard<'a, ()>>,
+    claims: Vec<Claim>,
+    taken: bool,
+}
+
+impl<'a> ValueChanges<'a> {
+    pub(super) fn new(values: &'a Values) -> Self {
+        let pending = Pending::new(&values.index);
+        Self { values, pending, sharing: None, claims: Vec::new(), taken: false }
+    }
+
+    /// A record of the batch names `written`; returns its value.
+    pub fn name(&mut self, written: WrittenValue) -> Value {
+        let (value, mut claim) = written.into_parts();
+        claim.claim(&mut self.pending);
+        self.claims.push(claim);
+        value
+    }
+
+    /// No record names `value` any more that named it before.
+    ///
+    /// # Errors
+    /// [`ValueError`]; then the batch is to be dropped.
+    pub fn release(&mut self, value: &Value) -> Result<(), ValueError> {
+        value.entries().iter().try_for_each(|entry| self.release_entry(entry))
+    }
+
+    fn release_entry(&mut self, entry: &ListEntry) -> Result<(), ValueError> {
+        let chunks = entry.chunks();
+        if self.sharing.is_none() && is_shared(&self.pending, &chunks)? {
+            self.sharing = Some(self.values.lock_sharing());
+        }
+        for unnamed in drop_reference(&mut self.pending, &chunks)? {
+            match entry {
+                ListEntry::Run(_) => set_to_free(&mut self.pending, &unnamed),
+                ListEntry::Subtree(subtree) => set_tree_to_free(&mut self.pending, subtree, 0),
+            }
+        }
+        Ok(())
+    }
+
+    /// A record of the batch names `entries` that another record, or a list of one, names as well.
+    ///
+    /// # Errors
+    /// [`ValueError`]; then the batch is to be dropped.
+    pub fn share(&mut self, entries: &[ListEntry]) -> Result<(), ValueError> {
+        if self.sharing.is_none() && !entries.is_empty() {
+            self.sharing = Some(self.values.lock_sharing());
+        }
+        entries.iter().try_for_each(|entry| add_reference(&mut self.pending, &entry.chunks()))
+    }
+
+    /// The changes, to be applied together with those of records.
+    #[must_use]
+    pub fn take(&mut self) -> Vec<Change> {
+        self.taken = true;
+        self.pending.take()
+    }
+
+    /// The batch has been applied.
+    pub fn applied(mut self) {
+        assert!(self.taken, "what was not taken was not applied");
+        self.claims.drain(..).for_each(Claim::settle);
+    }
+}
+
+impl Drop for ValueChanges<'_> {
+    fn drop(&mut self) {
+        if self.taken {
+            self.claims.drain(..).for_each(Claim::retire);
+        }
+    }
+}
