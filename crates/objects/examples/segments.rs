@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::{env, fs, io};
 
 use objects::values::cutter::{CdcCutter, CdcLengths, Cutter, FixedCutter};
 
@@ -26,34 +26,37 @@ struct Stored {
 }
 
 impl Stored {
-    fn chunk(&mut self, chunk: &[u8]) {
+    fn chunk(&mut self, chunk: &[u8]) -> io::Result<()> {
         self.mapped += 1;
         let mut name = [0; 16];
         name.copy_from_slice(&blake3::hash(chunk).as_bytes()[..16]);
         if !self.known.insert(name) {
-            return;
+            return Ok(());
         }
-        let lz4 = lz4::block::compress(chunk, None, false).expect("memory");
-        let zstd = zstd::bulk::compress(chunk, 3).expect("memory");
+        let lz4 = lz4::block::compress(chunk, None, false)?;
+        let zstd = zstd::bulk::compress(chunk, 3)?;
         self.lz4 += lz4.len().min(CHUNK_BYTES) as u64;
         self.zstd += zstd.len().min(CHUNK_BYTES) as u64;
+        Ok(())
     }
 
-    fn value(&mut self, value: &[u8], cutter: &mut dyn Cutter) {
+    fn value(&mut self, value: &[u8], cutter: &mut dyn Cutter) -> io::Result<()> {
         self.plain += value.len() as u64;
         let (mut rest, mut was_padded) = (value, true);
-        while !rest.is_empty() {
-            let length = cutter.cut(rest, true).expect("nothing follows");
+        while !rest.is_empty()
+            && let Some(length) = cutter.cut(rest, true)
+        {
             let (segment, behind) = rest.split_at(length);
             for chunk in segment.chunks(CHUNK_BYTES) {
                 let mut whole = [0; CHUNK_BYTES];
                 whole[..chunk.len()].copy_from_slice(chunk);
-                self.chunk(&whole);
+                self.chunk(&whole)?;
             }
             self.entries += u64::from(was_padded);
             was_padded = !length.is_multiple_of(CHUNK_BYTES);
             rest = behind;
         }
+        Ok(())
     }
 
     fn metadata(&self) -> u64 {
@@ -61,31 +64,24 @@ impl Stored {
     }
 }
 
-fn files(path: &Path, found: &mut Vec<PathBuf>) {
+fn files(path: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     if path.is_file() {
         found.push(path.to_owned());
     } else if path.is_dir() {
-        let entries = fs::read_dir(path).expect("a folder").map(|entry| entry.expect("it").path());
-        let mut entries: Vec<PathBuf> = entries.collect();
+        let entries = fs::read_dir(path)?.map(|entry| Ok(entry?.path()));
+        let mut entries: Vec<PathBuf> = entries.collect::<io::Result<_>>()?;
         entries.sort();
-        entries.iter().for_each(|entry| files(entry, found));
+        entries.iter().try_for_each(|entry| files(entry, found))?;
     }
+    Ok(())
 }
 
 fn policies() -> Vec<(String, Box<dyn Cutter>)> {
     let mut all: Vec<(String, Box<dyn Cutter>)> =
         vec![("fixed".into(), Box::new(FixedCutter::new(64 << 10)))];
-    for (min, mean, max) in [
-        (2, 4, 16),
-        (4, 8, 32),
-        (2, 8, 64),
-        (4, 16, 64),
-        (2, 16, 64),
-        (8, 32, 128),
-        (4, 32, 128),
-        (16, 64, 256),
-        (4, 64, 256),
-    ] {
+    for (min, mean, max) in
+        [(2, 4, 16), (4, 8, 32), (2, 8, 64), (4, 16, 64), (8, 32, 128), (16, 64, 256)]
+    {
         let lengths =
             CdcLengths { min_bytes: min << 10, mean_bytes: mean << 10, max_bytes: max << 10 };
         all.push((format!("cdc {min}/{mean}/{max}"), Box::new(CdcCutter::new(lengths))));
@@ -93,10 +89,10 @@ fn policies() -> Vec<(String, Box<dyn Cutter>)> {
     all
 }
 
-fn main() {
+fn main() -> io::Result<()> {
     for folder in env::args().skip(1) {
         let mut paths = Vec::new();
-        files(folder.as_ref(), &mut paths);
+        files(folder.as_ref(), &mut paths)?;
         println!("\n{folder}, {} objects\n", paths.len());
         println!(
             "| segments | plain MB | mapped chunks | unique | lz4 MB | zstd MB | metadata MB | lz4 in all | zstd in all |"
@@ -105,7 +101,7 @@ fn main() {
         for (name, mut cutter) in policies() {
             let mut stored = Stored::default();
             for path in &paths {
-                stored.value(&fs::read(path).expect("a file"), cutter.as_mut());
+                stored.value(&fs::read(path)?, cutter.as_mut())?;
             }
             let mb = |bytes: u64| bytes as f64 / 1e6;
             let metadata = stored.metadata();
@@ -122,4 +118,5 @@ fn main() {
             );
         }
     }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 //! [`bucket`] puts, copies and deletes as a bucket will; [`recount`] holds the invariant of decision
 //! 060 after each step and after a crash at each `apply`.
 
+mod ageing;
 mod bucket;
 mod map_index;
 mod random_steps;
