@@ -24,7 +24,7 @@
 //! | frames, directories | [`frame`], [`directory`] | zones data |
 //! | buckets | [`objects`] | volumes of that kind |
 //! | snapshots on their way to another store | [`stream`] | no zone |
-//! | buckets: records of objects, lists of segments, extents | [`objects`] | volumes of kind bucket |
+//! | buckets: records of objects, lists of segments, extents | [`objects`] | volumes of buckets |
 
 #![cfg_attr(
     test,

@@ -43,11 +43,11 @@ pub use volume_index::VolumeIndex;
 pub enum Table {
     /// Key of an object: its record.
     Objects = 1,
-    /// First byte of an extent (big endian): its length; nobody names it, and it is to be trimmed.
+    /// Byte behind an extent (big endian): its length; nobody names it, and it is to be trimmed.
     ToFree = 2,
-    /// First byte of an extent (big endian): its length; it is trimmed and may be given out.
+    /// Byte behind an extent (big endian): its length; it is trimmed and may be given out.
     Free = 3,
-    /// First byte of an extent (big endian) that several objects name: how many.
+    /// Byte behind an extent (big endian) that several objects name: its length, and how many.
     Shared = 4,
     /// Time (big endian) and key: objects that expire then.
     Expiry = 5,

@@ -15,6 +15,7 @@
 //!
 //! Locks are taken in this order: the trimmer's, sharing, the space; a region's list alone.
 
+mod backing;
 mod changes;
 pub mod cutter;
 mod error;
@@ -34,7 +35,7 @@ mod trimmer;
 mod writer;
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use format::objects::record::Value;
 use format::objects::segments::ListEntry;
@@ -42,12 +43,12 @@ use format::objects::{CHUNK_BYTES, VALUES_END_BYTES, VALUES_START_BYTES};
 
 use crate::index::Index;
 use crate::volume::BucketVolume;
+use backing::Backing;
 use cutter::{Cutter, SegmentPolicy};
 use limits::Limits;
 use list_builder::Built;
-use regions::Regions;
-use space::{Generation, Hold, Space, lock};
-use trimmer::TrimmerState;
+use space::{Generation, Hold, Space};
+use trimmer::Trimmer;
 
 pub use changes::ValueChanges;
 pub use error::ValueError;
@@ -57,14 +58,8 @@ pub use writer::{ValueWriter, WrittenValue};
 
 /// The values of one bucket, for any number of threads.
 pub struct Values {
-    volume: Arc<dyn BucketVolume>,
-    index: Arc<dyn Index>,
-    space: Arc<Space>,
-    limits: Limits,
-    regions: Arc<Regions>,
-    /// Held by who changes counts, until they are applied.
-    sharing: Mutex<()>,
-    trimmer: Mutex<TrimmerState>,
+    backing: Arc<Backing>,
+    trimmer: Trimmer,
 }
 
 /// A moment before a look-up in the index; what it finds can be pinned.
@@ -81,8 +76,8 @@ pub struct Pinned {
 
 impl Pinned {
     /// Reads it.
-    pub fn reader(self, values: &Arc<Values>) -> ValueReader {
-        ValueReader::new(values, &self.value, self.pin)
+    pub fn reader(self, values: &Values) -> ValueReader {
+        ValueReader::new(&values.backing, &self.value, self.pin)
     }
 }
 
@@ -107,37 +102,37 @@ impl Values {
     ) -> Result<Arc<Self>, ValueError> {
         let chunks = bytes.start / CHUNK_BYTES..bytes.end / CHUNK_BYTES;
         let space = Space::open(&index, chunks)?;
-        let regions = Regions::new(&space, limits);
-        let (sharing, trimmer) = (Mutex::default(), Mutex::default());
-        Ok(Arc::new(Self { volume, index, space, limits, regions, sharing, trimmer }))
+        let backing = Backing::new(volume, index, space, limits);
+        let trimmer = Trimmer::new(&backing);
+        Ok(Arc::new(Self { backing, trimmer }))
     }
 
     /// Writes a value that is cut as `policy` says.
     #[must_use]
-    pub fn writer(self: &Arc<Self>, policy: SegmentPolicy) -> ValueWriter {
+    pub fn writer(&self, policy: SegmentPolicy) -> ValueWriter {
         self.writer_with(policy.cutter())
     }
 
     /// Writes a value that is cut by `cutter`.
     #[must_use]
-    pub fn writer_with(self: &Arc<Self>, cutter: Box<dyn Cutter>) -> ValueWriter {
-        ValueWriter::new(self, cutter, Built::Streamed)
+    pub fn writer_with(&self, cutter: Box<dyn Cutter>) -> ValueWriter {
+        ValueWriter::new(&self.backing, cutter, Built::Streamed)
     }
 
     /// Puts a value together from others, and from bytes between them.
     #[must_use]
-    pub fn composer(self: &Arc<Self>, policy: SegmentPolicy) -> ValueWriter {
-        ValueWriter::new(self, policy.cutter(), Built::Composed)
+    pub fn composer(&self, policy: SegmentPolicy) -> ValueWriter {
+        ValueWriter::new(&self.backing, policy.cutter(), Built::Composed)
     }
 
     /// What the next batch of the index must change for its values.
     pub fn changes(&self) -> ValueChanges<'_> {
-        ValueChanges::new(self)
+        ValueChanges::new(&self.backing)
     }
 
     /// The moment before a look-up.
     pub fn lookup(&self) -> Lookup {
-        Lookup(self.space.generation())
+        Lookup(self.backing.space.generation())
     }
 
     /// Keeps the value of a record that was found since `lookup` from being trimmed. None: it may
@@ -145,7 +140,7 @@ impl Values {
     #[must_use]
     pub fn pin(&self, lookup: Lookup, value: &Value) -> Option<Pinned> {
         let ranges = value.entries().iter().map(ListEntry::chunks).collect();
-        let pin = self.space.pin(lookup.0, ranges)?;
+        let pin = self.backing.space.pin(lookup.0, ranges)?;
         Some(Pinned { value: value.clone(), pin })
     }
 
@@ -156,16 +151,21 @@ impl Values {
     /// # Errors
     /// [`ValueError`].
     pub fn slice(&self, value: &Value, range: &Range<u64>) -> Result<Vec<ListEntry>, ValueError> {
-        list_cursor::slice(self.volume.as_ref(), value.entries(), range)
+        list_cursor::slice(self.backing.volume.as_ref(), value.entries(), range)
     }
 
     /// Bytes of the value space below the high-water mark.
     #[must_use]
     pub fn high_water_bytes(&self) -> u64 {
-        self.space.high_water() * CHUNK_BYTES
+        self.backing.space.high_water() * CHUNK_BYTES
     }
 
-    fn lock_sharing(&self) -> MutexGuard<'_, ()> {
-        lock(&self.sharing)
+    /// Trims and frees up to about `entries_max` entries of what nobody names; a block of a long
+    /// list counts as one. To be called by no one who holds a [`ValueChanges`].
+    ///
+    /// # Errors
+    /// [`ValueError`]; what was begun is found again.
+    pub fn trim_some(&self, entries_max: u64) -> Result<TrimProgress, ValueError> {
+        self.trimmer.trim_some(entries_max)
     }
 }

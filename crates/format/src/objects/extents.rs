@@ -7,7 +7,7 @@
 //! | table | value |
 //! |---|---|
 //! | `Free` | length |
-//! | `ToFree` | length; of a tree the entry that leads to its block, and the next entry to release |
+//! | `ToFree` | length; of a tree the entry that leads to its block, and the next one to release |
 //! | `Shared` | length, and how many entries name each of its chunks: two or more |
 
 use std::ops::Range;

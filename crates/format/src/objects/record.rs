@@ -14,13 +14,13 @@ mod parts;
 
 use crate::checksum::{crc32c, crc32c_append};
 use crate::error::{FormatError, Structure};
-use crate::field::{array_at, put_bytes, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
+use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
 use crate::objects::OBJECT_BYTES_MAX;
 use crate::objects::segments::{ENTRY_BYTES, LIST_ENTRIES_MAX, ListEntry, total_bytes};
 
 use metadata::{
-    CONTENT_HEADERS_BYTES_MAX, Checksum, ContentHeaders, TAGS_BYTES_MAX, Tags, USER_BYTES_MAX,
-    UserMetadata,
+    CHECKSUMS_MAX, CONTENT_HEADERS_BYTES_MAX, Checksum, ContentHeaders, TAGS_BYTES_MAX, Tags,
+    USER_BYTES_MAX, UserMetadata,
 };
 use parts::{Reader, put_checksums, put_text};
 
@@ -53,8 +53,6 @@ const FLAG_EXPIRES: u8 = 1;
 const FLAG_PARTS: u8 = 2;
 const VALUE_INLINE: u8 = 0;
 const VALUE_LIST: u8 = 1;
-/// Checksums of one object: one of each algorithm.
-const CHECKSUMS_MAX: usize = 5;
 
 const _: () = assert!(MD5_AT + 16 == END_AT && CRC_AT + 4 == PUT_AT);
 const _: () = assert!(

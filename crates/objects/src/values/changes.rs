@@ -15,7 +15,7 @@ use std::sync::MutexGuard;
 use format::objects::record::Value;
 use format::objects::segments::ListEntry;
 
-use super::Values;
+use super::backing::Backing;
 use super::error::ValueError;
 use super::extent_tables::{
     add_reference, drop_reference, is_shared, set_to_free, set_tree_to_free,
@@ -27,7 +27,7 @@ use crate::index::Change;
 /// Changes of the index for the values of one batch.
 #[must_use]
 pub struct ValueChanges<'a> {
-    values: &'a Values,
+    backing: &'a Backing,
     pending: Pending,
     sharing: Option<MutexGuard<'a, ()>>,
     claims: Vec<Claim>,
@@ -35,9 +35,9 @@ pub struct ValueChanges<'a> {
 }
 
 impl<'a> ValueChanges<'a> {
-    pub(super) fn new(values: &'a Values) -> Self {
-        let pending = Pending::new(&values.index);
-        Self { values, pending, sharing: None, claims: Vec::new(), taken: false }
+    pub(super) fn new(backing: &'a Backing) -> Self {
+        let pending = Pending::new(&backing.index);
+        Self { backing, pending, sharing: None, claims: Vec::new(), taken: false }
     }
 
     /// A record of the batch names `written`; returns its value.
@@ -59,7 +59,7 @@ impl<'a> ValueChanges<'a> {
     fn release_entry(&mut self, entry: &ListEntry) -> Result<(), ValueError> {
         let chunks = entry.chunks();
         if self.sharing.is_none() && is_shared(&self.pending, &chunks)? {
-            self.sharing = Some(self.values.lock_sharing());
+            self.sharing = Some(self.backing.lock_sharing());
         }
         for unnamed in drop_reference(&mut self.pending, &chunks)? {
             match entry {
@@ -76,7 +76,7 @@ impl<'a> ValueChanges<'a> {
     /// [`ValueError`]; then the batch is to be dropped.
     pub fn share(&mut self, entries: &[ListEntry]) -> Result<(), ValueError> {
         if self.sharing.is_none() && !entries.is_empty() {
-            self.sharing = Some(self.values.lock_sharing());
+            self.sharing = Some(self.backing.lock_sharing());
         }
         entries.iter().try_for_each(|entry| add_reference(&mut self.pending, &entry.chunks()))
     }

@@ -18,7 +18,7 @@ use format::objects::CHUNK_BYTES;
 use format::objects::segments::{LEVEL_MAX, ListEntry, Run, block_level, encode_block};
 use store::{Durability, WriteOptions};
 
-use super::Values;
+use super::backing::Backing;
 use super::error::ValueError;
 use super::extent_tables::{claim_tree, set_tree_to_free};
 use super::extent_use::ExtentQueue;
@@ -38,7 +38,7 @@ pub(super) enum Built {
 }
 
 pub(super) struct ListBuilder {
-    values: Arc<Values>,
+    backing: Arc<Backing>,
     pub(super) built: Built,
     /// Entries that are in no block, by level.
     levels: Vec<Vec<ListEntry>>,
@@ -49,9 +49,9 @@ pub(super) struct ListBuilder {
 }
 
 impl ListBuilder {
-    pub(super) fn new(values: &Arc<Values>, built: Built, data: ExtentQueue) -> Self {
-        let blocks = ExtentQueue::new(&values.space, values.limits.blocks_chunks);
-        Self { values: Arc::clone(values), built, levels: vec![Vec::new()], blocks, data }
+    pub(super) fn new(backing: &Arc<Backing>, built: Built, data: ExtentQueue) -> Self {
+        let blocks = ExtentQueue::new(&backing.space, backing.limits.blocks_chunks);
+        Self { backing: Arc::clone(backing), built, levels: vec![Vec::new()], blocks, data }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -78,7 +78,7 @@ impl ListBuilder {
     }
 
     fn push(&mut self, level: usize, entry: ListEntry) -> Result<(), ValueError> {
-        if self.levels[level].len() == self.values.limits.block_entries {
+        if self.levels[level].len() == self.backing.limits.block_entries {
             self.write_block(level)?;
         }
         self.levels[level].push(entry);
@@ -94,13 +94,13 @@ impl ListBuilder {
         let block_chunk = self.blocks.next_chunk()?;
         let (bytes, subtree) = encode_block(&entries, block_chunk);
         let writes = [(block_chunk * CHUNK_BYTES, bytes.as_slice())];
-        self.values.volume.write_vectored_at(&writes, BLOCKS)?;
+        self.backing.volume.write_vectored_at(&writes, BLOCKS)?;
         if self.built == Built::Streamed {
-            let mut pending = Pending::new(&self.values.index);
+            let mut pending = Pending::new(&self.backing.index);
             self.claim_entries(&mut pending, &entries);
             self.blocks.claim_written(&mut pending);
             set_tree_to_free(&mut pending, &subtree, 0);
-            self.values.index.apply(pending.take(), Durability::Acknowledged)?;
+            self.backing.index.apply(pending.take(), Durability::Acknowledged)?;
             self.data.forget_claimed();
         }
         if self.levels.len() == level + 1 {
@@ -122,7 +122,7 @@ impl ListBuilder {
     /// The list of the whole value, short enough for a record.
     pub(super) fn finish(&mut self) -> Result<Vec<ListEntry>, ValueError> {
         let mut level = 0;
-        while self.levels.iter().map(Vec::len).sum::<usize>() > self.values.limits.list_entries {
+        while self.levels.iter().map(Vec::len).sum::<usize>() > self.backing.limits.list_entries {
             if !self.levels[level].is_empty() {
                 self.write_block(level)?;
             }

@@ -11,7 +11,7 @@ use format::objects::CHUNK_BYTES;
 use format::objects::record::Value;
 use format::objects::segments::Run;
 
-use super::Values;
+use super::backing::Backing;
 use super::error::ValueError;
 use super::list_cursor::{ListCursor, is_damage};
 use super::space::Hold;
@@ -24,7 +24,7 @@ const AHEAD_BYTES: u64 = 256 << 10;
 /// Reads one value, which stays as it is while the reader lives; [`super::Pinned::reader`] makes
 /// one.
 pub struct ValueReader {
-    values: Arc<Values>,
+    backing: Arc<Backing>,
     content: Content,
     /// Keeps what the value names from being trimmed.
     _pin: Hold,
@@ -63,13 +63,13 @@ impl Piece {
 }
 
 impl ValueReader {
-    pub(super) fn new(values: &Arc<Values>, value: &Value, pin: Hold) -> Self {
+    pub(super) fn new(backing: &Arc<Backing>, value: &Value, pin: Hold) -> Self {
         let content = match value {
             Value::Inline(bytes) => Content::Inline(bytes.clone()),
             Value::List(entries) => Content::List(ListCursor::new(entries)),
         };
-        let values = Arc::clone(values);
-        Self { values, content, _pin: pin, last_end: 0, ahead: (0, Vec::new()) }
+        let backing = Arc::clone(backing);
+        Self { backing, content, _pin: pin, last_end: 0, ahead: (0, Vec::new()) }
     }
 
     /// Bytes of the value.
@@ -136,10 +136,10 @@ impl ValueReader {
         let end = last.bytes.end;
         let out = &mut out[..(end - at) as usize];
         let read = match pieces.as_slice() {
-            [piece] => self.values.volume.read_at(piece.at_bytes, out),
+            [piece] => self.backing.volume.read_at(piece.at_bytes, out),
             _ => {
                 let mut span = vec![0; (last.end_in_volume() - first.at_bytes) as usize];
-                let read = self.values.volume.read_at(first.at_bytes, &mut span);
+                let read = self.backing.volume.read_at(first.at_bytes, &mut span);
                 for piece in &pieces {
                     let from = (piece.at_bytes - first.at_bytes) as usize;
                     let part = &span[from..from + piece.length_bytes() as usize];
@@ -163,7 +163,7 @@ impl ValueReader {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut next = at;
         while next < end {
-            let (run, start) = match list.find(self.values.volume.as_ref(), next) {
+            let (run, start) = match list.find(self.backing.volume.as_ref(), next) {
                 Ok(found) => found,
                 Err(_) if !pieces.is_empty() => break, // The read of its first byte says so.
                 Err(error) => return Err(error),
@@ -196,7 +196,7 @@ impl ValueReader {
                 let chunk_end = (at_bytes + 1).next_multiple_of(CHUNK_BYTES);
                 let length = chunk_end.min(piece.end_in_volume()) - at_bytes;
                 let part = &mut out[done as usize..][..length as usize];
-                match self.values.volume.read_at(at_bytes, part) {
+                match self.backing.volume.read_at(at_bytes, part) {
                     Ok(()) => (),
                     Err(error) if is_damage(&error) && done == 0 => {
                         let start = piece.bytes.start + (at_bytes - piece.at_bytes);

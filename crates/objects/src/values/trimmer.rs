@@ -13,13 +13,14 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::{Arc, Mutex};
 
 use format::objects::CHUNK_BYTES;
 use format::objects::extents::{ToFree, decode_to_free, extent_key};
 use format::objects::segments::{ListEntry, Subtree};
 use store::Durability;
 
-use super::Values;
+use super::backing::Backing;
 use super::error::ValueError;
 use super::extent_tables::{drop_reference, give_free, set_to_free, set_tree_to_free, to_free_at};
 use super::list_cursor::read_block;
@@ -32,7 +33,7 @@ const BATCH_ENTRIES: usize = 64;
 
 /// Where the trimmer goes on.
 #[derive(Debug, Default)]
-pub(super) struct TrimmerState {
+struct TrimmerState {
     /// Entries of `ToFree` from this key on are next.
     cursor: Vec<u8>,
     /// Entries trimmed or released since the cursor was at the table's start.
@@ -45,7 +46,7 @@ pub(super) struct TrimmerState {
     damaged: BTreeSet<u64>,
 }
 
-/// What a call of [`Values::trim_some`] has done.
+/// What a call of [`super::Values::trim_some`] has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrimProgress {
     /// Bytes that became free.
@@ -60,20 +61,26 @@ pub struct TrimProgress {
     pub is_done: bool,
 }
 
-impl Values {
-    /// Trims and frees up to about `entries_max` entries; a tree's block counts as one.
-    ///
-    /// # Errors
-    /// [`ValueError`]; what was begun is found again.
-    pub fn trim_some(&self, entries_max: u64) -> Result<TrimProgress, ValueError> {
-        let mut state = lock(&self.trimmer);
+/// The one trimmer of a bucket.
+pub(super) struct Trimmer {
+    backing: Arc<Backing>,
+    state: Mutex<TrimmerState>,
+}
+
+impl Trimmer {
+    pub(super) fn new(backing: &Arc<Backing>) -> Self {
+        Self { backing: Arc::clone(backing), state: Mutex::default() }
+    }
+
+    pub(super) fn trim_some(&self, entries_max: u64) -> Result<TrimProgress, ValueError> {
+        let mut state = lock(&self.state);
         let mut progress = TrimProgress::default();
         let mut looked = 0;
         while looked < entries_max {
             let before = progress.entries;
             if state.emptied.len() >= BATCH_ENTRIES || state.trees.is_empty() {
                 let mut emptied = std::mem::take(&mut state.emptied);
-                emptied.retain(|range| self.space.choose_to_trim(range));
+                emptied.retain(|range| self.backing.space.choose_to_trim(range));
                 self.free(&emptied, &mut progress)?;
             }
             if let Some(&end) = state.trees.last() {
@@ -105,7 +112,7 @@ impl Values {
         limit: usize,
         progress: &mut TrimProgress,
     ) -> Result<usize, ValueError> {
-        let entries = self.index.scan(Table::ToFree, &state.cursor, limit)?;
+        let entries = self.backing.index.scan(Table::ToFree, &state.cursor, limit)?;
         let mut ranges = Vec::new();
         let mut looked = 0;
         for (key, value) in entries {
@@ -120,7 +127,7 @@ impl Values {
                     state.trees.push(range.end);
                     break;
                 }
-                ToFree::Range if self.space.choose_to_trim(&range) => ranges.push(range),
+                ToFree::Range if self.backing.space.choose_to_trim(&range) => ranges.push(range),
                 ToFree::Range => progress.held += 1,
             }
         }
@@ -131,7 +138,7 @@ impl Values {
     /// Trims and frees ranges that were chosen.
     fn free(&self, ranges: &[Range<u64>], progress: &mut TrimProgress) -> Result<(), ValueError> {
         // Their owners may have claimed them between the scan and the choice.
-        let before = Pending::new(&self.index);
+        let before = Pending::new(&self.backing.index);
         let mut unchanged = Vec::with_capacity(ranges.len());
         for range in ranges {
             let found = to_free_at(&before, range.end)?;
@@ -144,15 +151,15 @@ impl Values {
             return Ok(());
         }
         self.trim(ranges.iter().copied())?;
-        let space = self.space.lock();
-        let mut pending = Pending::new(&self.index);
+        let space = self.backing.space.lock();
+        let mut pending = Pending::new(&self.backing.index);
         for range in &ranges {
             pending.remove(Table::ToFree, &extent_key(range.end));
             give_free(&mut pending, range)?;
             progress.entries += 1;
             progress.freed_bytes += (range.end - range.start) * CHUNK_BYTES;
         }
-        self.index.apply(pending.take(), Durability::Acknowledged)?;
+        self.backing.index.apply(pending.take(), Durability::Acknowledged)?;
         drop(space);
         Ok(())
     }
@@ -170,7 +177,7 @@ impl Values {
         });
         for range in sorted {
             let length_bytes = (range.end - range.start) * CHUNK_BYTES;
-            self.volume.trim(range.start * CHUNK_BYTES, length_bytes)?;
+            self.backing.volume.trim(range.start * CHUNK_BYTES, length_bytes)?;
         }
         Ok(())
     }
@@ -184,20 +191,20 @@ impl Values {
         progress: &mut TrimProgress,
     ) -> Result<(), ValueError> {
         state.trees.pop();
-        let found = to_free_at(&Pending::new(&self.index), end)?;
+        let found = to_free_at(&Pending::new(&self.backing.index), end)?;
         let Some((range, ToFree::Tree { .. })) = found else {
             return Ok(()); // It is a range by now, or its writer has named it.
         };
-        if !self.space.choose_to_trim(&range) {
+        if !self.backing.space.choose_to_trim(&range) {
             progress.held += 1;
             return Ok(()); // Somebody reads it: another lap finds it again.
         }
         // Its writer may have named it before it was chosen.
-        let found = to_free_at(&Pending::new(&self.index), end)?;
+        let found = to_free_at(&Pending::new(&self.backing.index), end)?;
         let Some((_, ToFree::Tree { subtree, position })) = found else {
             return Ok(()); // As above.
         };
-        let entries = match read_block(self.volume.as_ref(), &subtree, 0) {
+        let entries = match read_block(self.backing.volume.as_ref(), &subtree, 0) {
             Ok(entries) => entries,
             Err(ValueError::Damaged { .. } | ValueError::DamagedList { .. }) => {
                 state.damaged.insert(end);
@@ -217,8 +224,8 @@ impl Values {
         state: &mut TrimmerState,
         progress: &mut TrimProgress,
     ) -> Result<(), ValueError> {
-        let sharing = self.lock_sharing();
-        let mut pending = Pending::new(&self.index);
+        let sharing = self.backing.lock_sharing();
+        let mut pending = Pending::new(&self.backing.index);
         let (mut next, mut unnamed, mut child) = (usize::from(position), Vec::new(), None);
         while child.is_none()
             && let Some(entry) = entries.get(next)
@@ -232,7 +239,7 @@ impl Values {
             }
         }
         let (chosen, held): (Vec<Range<u64>>, Vec<Range<u64>>) =
-            unnamed.into_iter().partition(|range| self.space.choose_to_trim(range));
+            unnamed.into_iter().partition(|range| self.backing.space.choose_to_trim(range));
         self.trim(chosen.iter())?;
         held.iter().for_each(|range| set_to_free(&mut pending, range));
         let block = ListEntry::Subtree(*tree).chunks();
@@ -250,12 +257,12 @@ impl Values {
             set_tree_to_free(&mut pending, &child, 0);
             state.trees.push(child.block_chunk + 1);
         }
-        let space = self.space.lock();
+        let space = self.backing.space.lock();
         for range in &chosen {
             give_free(&mut pending, range)?;
             progress.freed_bytes += (range.end - range.start) * CHUNK_BYTES;
         }
-        self.index.apply(pending.take(), Durability::Acknowledged)?;
+        self.backing.index.apply(pending.take(), Durability::Acknowledged)?;
         drop(space);
         drop(sharing);
         Ok(())

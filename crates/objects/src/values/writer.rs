@@ -15,7 +15,7 @@ use format::objects::segments::{ListEntry, Run, encode_block};
 use format::objects::{CHUNK_BYTES, OBJECT_BYTES_MAX};
 use store::{Durability, WriteOptions};
 
-use super::Values;
+use super::backing::Backing;
 use super::cutter::Cutter;
 use super::error::ValueError;
 use super::extent_use::ExtentQueue;
@@ -29,9 +29,9 @@ const TAKEN_BYTES: usize = 256 << 10;
 const VALUES: WriteOptions =
     WriteOptions { durability: Durability::Acknowledged, unindexed: false };
 
-/// Writes one value; [`Values::writer`] makes one.
+/// Writes one value; [`super::Values::writer`] makes one.
 pub struct ValueWriter {
-    values: Arc<Values>,
+    backing: Arc<Backing>,
     cutter: Box<dyn Cutter>,
     /// Bytes of which the cutter has not said where their segment ends.
     uncut: Vec<u8>,
@@ -102,16 +102,16 @@ impl Claim {
 }
 
 impl ValueWriter {
-    pub(super) fn new(values: &Arc<Values>, cutter: Box<dyn Cutter>, built: Built) -> Self {
-        let data = ExtentQueue::new(&values.space, values.limits.data_chunks);
+    pub(super) fn new(backing: &Arc<Backing>, cutter: Box<dyn Cutter>, built: Built) -> Self {
+        let data = ExtentQueue::new(&backing.space, backing.limits.data_chunks);
         Self {
-            values: Arc::clone(values),
+            backing: Arc::clone(backing),
             cutter,
             uncut: Vec::new(),
             ready: Vec::new(),
             ready_lengths: Vec::new(),
             length_bytes: 0,
-            list: ListBuilder::new(values, built, data),
+            list: ListBuilder::new(backing, built, data),
         }
     }
 
@@ -144,7 +144,7 @@ impl ValueWriter {
     /// [`ValueError`]; then the writer is to be dropped.
     ///
     /// # Panics
-    /// When the writer is not one of [`Values::composer`].
+    /// When the writer is not one of [`super::Values::composer`].
     pub fn append(&mut self, value: &Value) -> Result<(), ValueError> {
         match value {
             Value::Inline(bytes) => self.write(bytes),
@@ -204,23 +204,23 @@ impl ValueWriter {
     fn finish_in_region(&mut self) -> Result<Option<WrittenValue>, ValueError> {
         let chunks = self.ready.len() as u64 / CHUNK_BYTES;
         let entries = runs_in(&self.ready_lengths, 0..chunks).len();
-        if entries > self.values.limits.block_entries {
+        if entries > self.backing.limits.block_entries {
             return Ok(None);
         }
-        let has_block = entries > self.values.limits.list_entries;
-        let lease = match self.values.regions.lease(chunks + u64::from(has_block)) {
+        let has_block = entries > self.backing.limits.list_entries;
+        let lease = match self.backing.regions.lease(chunks + u64::from(has_block)) {
             Ok(lease) => lease,
             Err(ValueError::NoAddresses { .. }) => return Ok(None), // Shorter runs may do.
             Err(error) => return Err(error),
         };
         let start = lease.carved().start;
-        self.values.volume.write_vectored_at(&[(start * CHUNK_BYTES, &self.ready)], VALUES)?;
+        self.backing.volume.write_vectored_at(&[(start * CHUNK_BYTES, &self.ready)], VALUES)?;
         let mut entries = runs_in(&self.ready_lengths, start..start + chunks);
         if has_block {
             let block_chunk = start + chunks;
             let (block, subtree) = encode_block(&entries, block_chunk);
             let writes = [(block_chunk * CHUNK_BYTES, block.as_slice())];
-            self.values.volume.write_vectored_at(&writes, BLOCKS)?;
+            self.backing.volume.write_vectored_at(&writes, BLOCKS)?;
             entries = vec![ListEntry::Subtree(subtree)];
         }
         let claim = Claim::Region(lease);
@@ -240,7 +240,7 @@ impl ValueWriter {
             self.ready.resize(self.ready.len().next_multiple_of(CHUNK_BYTES as usize), 0);
             self.ready_lengths.push(length as u64);
             at += length;
-            if self.ready.len() > self.values.limits.ready_bytes {
+            if self.ready.len() > self.backing.limits.ready_bytes {
                 self.place()?;
             }
         }
@@ -266,7 +266,7 @@ impl ValueWriter {
             rest = behind;
         }
         if !writes.is_empty() {
-            self.values.volume.write_vectored_at(&writes, VALUES)?;
+            self.backing.volume.write_vectored_at(&writes, VALUES)?;
         }
         let mut lengths = std::mem::take(&mut self.ready_lengths).into_iter();
         let (mut left, mut places) = (lengths.next(), places.into_iter());

@@ -21,6 +21,9 @@ pub(super) const USER_BYTES_MAX: usize = USER_METADATA_BYTES_MAX * 5;
 pub(super) const TAGS_BYTES_MAX: usize =
     TAGS_MAX * (4 + 4 * (TAG_KEY_CHARS_MAX + TAG_VALUE_CHARS_MAX));
 
+/// Checksums of one object: one of each algorithm.
+pub(super) const CHECKSUMS_MAX: usize = 5;
+
 /// Why users' metadata is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MetadataError {

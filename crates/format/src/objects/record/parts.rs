@@ -1,8 +1,8 @@
 //! The groups of variable length behind a record's header.
 
-use super::metadata::{Checksum, ChecksumAlgorithm};
-use super::{CHECKSUMS_MAX, put_u16, u16_at};
+use super::metadata::{CHECKSUMS_MAX, Checksum, ChecksumAlgorithm};
 use crate::error::{FormatError, Structure};
+use crate::field::{put_u16, u16_at};
 
 const FLAG_COMPOSITE: u8 = 0x80;
 

@@ -90,10 +90,10 @@ impl Dice {
 
 /// Takes addresses as a writer does, and names them.
 fn put(values: &Arc<Values>, index: &MapIndex, chunks: u64) -> Result<Vec<Range<u64>>, ValueError> {
-    let mut pending = Pending::new(&values.index);
+    let mut pending = Pending::new(&values.backing.index);
     let limits = Limits::OF_BUCKETS;
     if chunks * CHUNK_BYTES <= limits.ready_bytes as u64 {
-        match values.regions.lease(chunks) {
+        match values.backing.regions.lease(chunks) {
             Ok(lease) => {
                 lease.claim(&mut pending);
                 index.apply(pending.take(), Durability::Acknowledged)?;
@@ -105,7 +105,7 @@ fn put(values: &Arc<Values>, index: &MapIndex, chunks: u64) -> Result<Vec<Range<
             Err(error) => return Err(error),
         }
     }
-    let mut data = ExtentQueue::new(&values.space, limits.data_chunks);
+    let mut data = ExtentQueue::new(&values.backing.space, limits.data_chunks);
     let (mut left, mut ranges) = (chunks, Vec::<Range<u64>>::new());
     while left > 0 {
         let range = data.next(left.min(256))?;

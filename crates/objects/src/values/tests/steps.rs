@@ -77,7 +77,7 @@ fn a_long_value_is_written_and_deleted_in_small_batches() {
     assert_eq!(bucket.index.entries(Table::Free).len(), 1, "neighbours are one");
     let longest = bucket.index.longest_batch.load(Ordering::SeqCst);
     assert!(longest <= 3 * 64, "a batch of {longest} changes");
-    assert!(bucket.values.space.holds_nothing());
+    assert!(bucket.values.backing.space.holds_nothing());
 }
 
 fn recount_total(bucket: &Bucket) -> u64 {
