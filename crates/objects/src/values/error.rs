@@ -46,6 +46,9 @@ pub enum ValueError {
     /// Two entries of the index name the same chunks.
     #[error("chunks {} to {} of the bucket are in two states at once", .0.start, .0.end)]
     Overlap(Range<u64>),
+    /// An entry of the index says that chunks are free which are no value's.
+    #[error("chunks {} to {} are not in the bucket's value space", .0.start, .0.end)]
+    OutsideSpace(Range<u64>),
     /// The value space has no run of free chunks left that is long enough.
     #[error("the bucket has no {chunks} consecutive free chunks left")]
     NoAddresses {

@@ -169,8 +169,17 @@ impl Space {
         }
         let ranges: Vec<Range<u64>> =
             entries.iter().map(|(key, value)| decode_free(key, value)).collect::<Result<_, _>>()?;
+        ranges.iter().try_for_each(|range| self.check(range))?;
         *cursor = ranges.last().map_or(self.chunks.start, |range| range.end);
         Ok(ranges)
+    }
+
+    /// An error unless `range` lies in the space: what lies before it is the index.
+    pub(super) fn check(&self, range: &Range<u64>) -> Result<(), ValueError> {
+        match self.chunks.start <= range.start && range.end <= self.chunks.end {
+            true => Ok(()),
+            false => Err(ValueError::OutsideSpace(range.clone())),
+        }
     }
 
     /// Holds `ranges` for a reader, if the trimmer has not chosen since `generation`.
@@ -212,7 +221,7 @@ fn decode_high_water(value: &[u8], chunks: &Range<u64>) -> Result<u64, ValueErro
     let chunk = bytes / CHUNK_BYTES;
     match bytes.is_multiple_of(CHUNK_BYTES) && chunks.start <= chunk && chunk <= chunks.end {
         true => Ok(chunk),
-        false => Err(ValueError::Overlap(chunk..chunks.end)),
+        false => Err(ValueError::OutsideSpace(chunk..chunk)),
     }
 }
 

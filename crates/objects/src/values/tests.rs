@@ -10,3 +10,4 @@ mod random_steps;
 mod reading;
 mod recount;
 mod steps;
+mod threads;

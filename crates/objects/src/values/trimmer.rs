@@ -118,6 +118,7 @@ impl Trimmer {
         for (key, value) in entries {
             looked += 1;
             let (range, kind) = decode_to_free(&key, &value)?;
+            self.backing.space.check(&range)?;
             state.cursor = key;
             state.cursor.push(0);
             let is_damaged = state.damaged.contains(&range.end);
@@ -240,6 +241,7 @@ impl Trimmer {
         }
         let (chosen, held): (Vec<Range<u64>>, Vec<Range<u64>>) =
             unnamed.into_iter().partition(|range| self.backing.space.choose_to_trim(range));
+        chosen.iter().try_for_each(|range| self.backing.space.check(range))?;
         self.trim(chosen.iter())?;
         held.iter().for_each(|range| set_to_free(&mut pending, range));
         let block = ListEntry::Subtree(*tree).chunks();

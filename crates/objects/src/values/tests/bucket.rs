@@ -120,7 +120,12 @@ impl Bucket {
         Ok(())
     }
 
-    fn put_written(&self, table: Table, key: u8, written: WrittenValue) -> Result<(), ValueError> {
+    pub(super) fn put_written(
+        &self,
+        table: Table,
+        key: u8,
+        written: WrittenValue,
+    ) -> Result<(), ValueError> {
         let mut changes = self.values.changes();
         let value = changes.name(written);
         if let Some(before) = self.get(table, key) {
@@ -220,6 +225,23 @@ impl Bucket {
         let lookup = self.values.lookup();
         let value = self.get(table, key)?;
         Some(self.values.pin(lookup, &value).unwrap().reader(&self.values))
+    }
+
+    /// A reader of what a key holds, and its bytes; the look-up may race with the trimmer.
+    pub(super) fn reader_or_raced(&self, key: u8) -> Option<(ValueReader, Vec<u8>)> {
+        loop {
+            let lookup = self.values.lookup();
+            let value = self.value(key)?;
+            let (Some(first), Some(second)) =
+                (self.values.pin(lookup, &value), self.values.pin(lookup, &value))
+            else {
+                continue; // The trimmer chose meanwhile.
+            };
+            let (mut first, second) = (first.reader(&self.values), second.reader(&self.values));
+            let mut bytes = vec![0; first.length_bytes() as usize];
+            first.read_at(0, &mut bytes).unwrap();
+            return Some((second, bytes));
+        }
     }
 
     pub(super) fn bytes_of(&self, table: Table, key: u8) -> Option<Vec<u8>> {

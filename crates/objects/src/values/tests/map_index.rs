@@ -19,6 +19,8 @@ pub(super) struct Stop {
     applies_left: AtomicU64,
     /// Whether the last of them is made although its caller hears of an error.
     makes_last: AtomicBool,
+    /// The next call is made, its caller hears of an error, and all goes on.
+    pub(super) fails_once: AtomicBool,
 }
 
 impl Stop {
@@ -87,7 +89,10 @@ impl Index for MapIndex {
                 }
             }
         }
-        Ok(self.stop.check()?)
+        match self.stop.fails_once.swap(false, Ordering::SeqCst) {
+            true => Err(IndexError::Damaged("nobody knows".to_owned())),
+            false => Ok(self.stop.check()?),
+        }
     }
 }
 

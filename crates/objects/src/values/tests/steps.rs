@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use format::objects::extents::{encode_range, extent_key};
 use format::objects::record::Value;
 use format::objects::segments::ListEntry;
 
@@ -154,6 +155,60 @@ fn deletions_in_one_batch_see_each_other() {
     bucket.delete(&[1, 2, 3]).unwrap();
     bucket.trim_all();
     assert_eq!(recount(&bucket).named, 0);
+}
+
+/// A copy that comes and goes leaves no ranges behind that are split for nothing.
+#[test]
+fn counts_that_are_equal_again_are_one_range() {
+    let bucket = bucket();
+    bucket.put(1, &noise(90_000, 1), Cut::Fixed).unwrap();
+    bucket.copy(1, 2).unwrap();
+    let before = recount(&bucket);
+    for start in [10_000, 30_000, 50_000] {
+        bucket.copy_range(1, 3, b"", start..start + 20_000).unwrap();
+        assert!(recount(&bucket).shared_ranges > before.shared_ranges);
+        bucket.delete(&[3]).unwrap();
+    }
+    assert_eq!(recount(&bucket).shared_ranges, before.shared_ranges);
+}
+
+/// The index says that a batch failed, and it was made.
+#[test]
+fn what_nobody_knows_to_be_named_is_not_given_out() {
+    let bucket = bucket();
+    for (round, length) in (0..).zip([3000, 60_000, 3000, 60_000]) {
+        let written = bucket.write(&noise(length, round), Cut::Content).unwrap();
+        bucket.index.stop.fails_once.store(true, Ordering::SeqCst);
+        let key = round as u8;
+        assert!(bucket.put_written(Table::Objects, key, written).is_err());
+        assert!(bucket.bytes(key) == Some(noise(length, round)));
+        bucket.put(100 + key, &noise(3000, 99), Cut::Content).unwrap();
+        bucket.put(200 + key, &noise(60_000, 98), Cut::Content).unwrap();
+        bucket.trim_all();
+        recount(&bucket);
+    }
+    for (round, length) in (0..).zip([3000, 60_000, 3000, 60_000]) {
+        assert!(bucket.bytes(round as u8) == Some(noise(length, round)));
+    }
+    let bucket = bucket.reopened();
+    bucket.trim_all();
+    assert_eq!(recount(&bucket).to_free, 0, "it is held until the bucket is opened again");
+}
+
+/// Whatever the index says is free, nothing before the value space is written or trimmed.
+#[test]
+fn what_is_outside_the_space_is_never_freed() {
+    for table in [Table::Free, Table::ToFree] {
+        let bucket = bucket();
+        bucket.put(1, &noise(60_000, 1), Cut::Content).unwrap();
+        let entry = (extent_key(9).to_vec(), encode_range(&(1..9)));
+        bucket.index.map.lock().unwrap().insert((table, entry.0), entry.1);
+        let done = match table {
+            Table::Free => bucket.put(2, &noise(60_000, 2), Cut::Content).err(),
+            _ => bucket.values.trim_some(100).err(),
+        };
+        assert!(matches!(done, Some(ValueError::OutsideSpace(_))), "{done:?}");
+    }
 }
 
 #[test]
