@@ -101,6 +101,9 @@ impl Values {
         limits: Limits,
     ) -> Result<Arc<Self>, ValueError> {
         let chunks = bytes.start / CHUNK_BYTES..bytes.end / CHUNK_BYTES;
+        if chunks.start > chunks.end {
+            return Err(ValueError::OutsideSpace(chunks)); // The volume is too small for a bucket.
+        }
         let space = Space::open(&index, chunks)?;
         let backing = Backing::new(volume, index, space, limits);
         let trimmer = Trimmer::new(&backing);

@@ -119,6 +119,9 @@ pub(super) fn drop_reference(
     pending: &mut Pending,
     range: &Range<u64>,
 ) -> Result<Vec<Range<u64>>, ValueError> {
+    if !is_shared(pending, range)? {
+        return Ok(vec![range.clone()]); // As of nearly all values: one look.
+    }
     let mut unnamed = Vec::new();
     change_counts(pending, range, |count| count - 1, &mut unnamed)?;
     Ok(unnamed)

@@ -42,6 +42,8 @@ pub(super) struct MapIndex {
     pub(super) map: Mutex<Map>,
     pub(super) stop: Arc<Stop>,
     pub(super) longest_batch: AtomicU64,
+    /// What happens once between a scan of `ToFree` and its answer.
+    pub(super) after_scan: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl MapIndex {
@@ -66,7 +68,15 @@ impl Index for MapIndex {
         self.stop.check()?;
         let map = self.map.lock().unwrap();
         let found = map.range((table, from.to_vec())..).take_while(|((of, _), _)| *of == table);
-        Ok(found.take(limit).map(|((_, key), value)| (key.clone(), value.clone())).collect())
+        let found = found.take(limit).map(|((_, key), value)| (key.clone(), value.clone()));
+        let entries: Vec<Entry> = found.collect();
+        drop(map);
+        if table == Table::ToFree
+            && let Some(happens) = self.after_scan.lock().unwrap().take()
+        {
+            happens();
+        }
+        Ok(entries)
     }
 
     fn apply(&self, changes: Vec<Change>, _: Durability) -> Result<(), IndexError> {

@@ -1,5 +1,6 @@
 //! One thing at a time: what each verb does to the tables, and what it must not.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use format::objects::extents::{encode_range, extent_key};
@@ -177,13 +178,13 @@ fn counts_that_are_equal_again_are_one_range() {
 fn what_nobody_knows_to_be_named_is_not_given_out() {
     let bucket = bucket();
     for (round, length) in (0..).zip([3000, 60_000, 3000, 60_000]) {
-        let written = bucket.write(&noise(length, round), Cut::Content).unwrap();
+        let written = bucket.write(&noise(length, round), Cut::Fixed).unwrap();
         bucket.index.stop.fails_once.store(true, Ordering::SeqCst);
         let key = round as u8;
         assert!(bucket.put_written(Table::Objects, key, written).is_err());
         assert!(bucket.bytes(key) == Some(noise(length, round)));
-        bucket.put(100 + key, &noise(3000, 99), Cut::Content).unwrap();
-        bucket.put(200 + key, &noise(60_000, 98), Cut::Content).unwrap();
+        bucket.put(100 + key, &noise(3000, 99), Cut::Fixed).unwrap();
+        bucket.put(200 + key, &noise(60_000, 98), Cut::Fixed).unwrap();
         bucket.trim_all();
         recount(&bucket);
     }
@@ -193,6 +194,26 @@ fn what_nobody_knows_to_be_named_is_not_given_out() {
     let bucket = bucket.reopened();
     bucket.trim_all();
     assert_eq!(recount(&bucket).to_free, 0, "it is held until the bucket is opened again");
+}
+
+/// The trimmer has found a region's rest in `ToFree`; then a put names most of it and gives the
+/// region up.
+#[test]
+fn what_was_named_since_the_scan_is_not_trimmed() {
+    let bucket = Arc::new(bucket());
+    for key in 1..3 {
+        bucket.put(key, &noise(6 << 12, key.into()), Cut::Fixed).unwrap();
+    }
+    let written = bucket.write(&noise(6 << 12, 3), Cut::Fixed).unwrap();
+    let other = Arc::clone(&bucket);
+    let put = move || other.put_written(Table::Objects, 3, written).unwrap();
+    *bucket.index.after_scan.lock().unwrap() = Some(Box::new(put));
+    bucket.trim_all();
+    assert!(bucket.index.after_scan.lock().unwrap().is_none(), "it was put after a scan");
+    for key in 1..4 {
+        assert!(bucket.bytes(key) == Some(noise(6 << 12, key.into())));
+    }
+    recount(&bucket);
 }
 
 /// Whatever the index says is free, nothing before the value space is written or trimmed.

@@ -1,6 +1,6 @@
 //! Threads that put, copy, delete, read and trim in one bucket.
 
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use super::bucket::{Bucket, Cut, SMALL, noise};
@@ -81,4 +81,26 @@ fn threads_side_by_side_leak_and_lose_nothing() {
     bucket.trim_all();
     let usage = recount(&bucket);
     assert_eq!((usage.named, usage.to_free, usage.shared_ranges), (0, 0, 0));
+}
+
+/// Both find that two name the chunks; one of them must see that the other has gone.
+#[test]
+fn the_last_of_two_that_are_deleted_at_once_frees() {
+    let bucket = Bucket::new(SMALL, 32 << 20);
+    for round in 0..300 {
+        bucket.put(1, &noise(9000, round), Cut::Fixed).unwrap();
+        bucket.copy(1, 2).unwrap();
+        let both = Barrier::new(2);
+        thread::scope(|scope| {
+            for key in [1, 2] {
+                let (bucket, both) = (&bucket, &both);
+                scope.spawn(move || {
+                    both.wait();
+                    bucket.delete(&[key]).unwrap();
+                });
+            }
+        });
+        assert_eq!(recount(&bucket).named, 0, "round {round}");
+        bucket.trim_all();
+    }
 }
