@@ -11,7 +11,11 @@ use std::sync::Arc;
 use super::error::ValueError;
 use super::extent_tables::claim_front;
 use super::pending::Pending;
-use super::space::{Hold, Space};
+use super::regions::{Region, Regions};
+use super::space::Hold;
+
+/// What is left of a region is taken as an extent if it is this part of what one would have.
+const IDLE_PART: u64 = 4;
 
 struct ExtentUse {
     claimed: u64,
@@ -21,7 +25,7 @@ struct ExtentUse {
 }
 
 pub(super) struct ExtentQueue {
-    space: Arc<Space>,
+    regions: Arc<Regions>,
     /// The last is being written; those before it are full.
     extents: VecDeque<ExtentUse>,
     /// Chunks of the next extent, and of the longest.
@@ -32,19 +36,20 @@ pub(super) struct ExtentQueue {
 impl ExtentQueue {
     /// Extents of as many chunks as `lengths` says first, each next one twice as long up to what it
     /// says then.
-    pub(super) fn new(space: &Arc<Space>, lengths: (u64, u64)) -> Self {
-        let space = Arc::clone(space);
+    pub(super) fn new(regions: &Arc<Regions>, lengths: (u64, u64)) -> Self {
+        let regions = Arc::clone(regions);
         let (next_chunks, chunks_max) = lengths;
-        Self { space, extents: VecDeque::new(), next_chunks, chunks_max }
+        Self { regions, extents: VecDeque::new(), next_chunks, chunks_max }
     }
 
     /// Up to `want` chunks to write next.
     pub(super) fn next(&mut self, want: u64) -> Result<Range<u64>, ValueError> {
         if self.extents.back().is_none_or(|last| last.written == last.end) {
-            let (range, hold) = self.space.allocate(self.next_chunks, 1)?;
+            let idle_least = self.next_chunks.div_ceil(IDLE_PART);
+            let Region { left, hold } = self.regions.take(self.next_chunks, idle_least, 1)?;
             self.next_chunks = (self.next_chunks * 2).min(self.chunks_max);
-            let (claimed, written) = (range.start, range.start);
-            self.extents.push_back(ExtentUse { claimed, written, end: range.end, hold });
+            let (claimed, written) = (left.start, left.start);
+            self.extents.push_back(ExtentUse { claimed, written, end: left.end, hold });
         }
         let Some(last) = self.extents.back_mut() else {
             panic!("an extent was just pushed");
@@ -96,6 +101,18 @@ impl ExtentQueue {
     pub(super) fn forget_claimed(&mut self) {
         while self.extents.front().is_some_and(|first| first.claimed == first.end) {
             self.extents.pop_front();
+        }
+    }
+
+    /// The batch that claims all that is written has been applied: what is left is idle.
+    pub(super) fn settle(self) {
+        for mut extent in self.extents {
+            assert!(extent.claimed == extent.written, "all that is written is named");
+            if extent.written < extent.end {
+                extent.hold.begin_at(extent.written);
+                let left = extent.written..extent.end;
+                self.regions.give_back(Region { left, hold: extent.hold });
+            }
         }
     }
 

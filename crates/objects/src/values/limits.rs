@@ -16,7 +16,7 @@ pub(super) struct Limits {
     pub(super) region_chunks: u64,
     /// A region of which less is left is freed.
     pub(super) region_rest_chunks: u64,
-    /// Regions kept while nobody uses them.
+    /// Regions kept while nobody uses them: as many as there are puts side by side.
     pub(super) idle_regions: usize,
     /// Chunks of the first extent of a long value and of the longest.
     pub(super) data_chunks: (u64, u64),
@@ -32,7 +32,7 @@ impl Limits {
         ready_bytes: 1 << 20,
         region_chunks: 4096,
         region_rest_chunks: 64,
-        idle_regions: 64,
+        idle_regions: 4096,
         data_chunks: (1024, 16384),
         blocks_chunks: (16, 4096),
     };

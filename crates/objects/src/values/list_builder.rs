@@ -50,7 +50,7 @@ pub(super) struct ListBuilder {
 
 impl ListBuilder {
     pub(super) fn new(backing: &Arc<Backing>, built: Built, data: ExtentQueue) -> Self {
-        let blocks = ExtentQueue::new(&backing.space, backing.limits.blocks_chunks);
+        let blocks = ExtentQueue::new(&backing.regions, backing.limits.blocks_chunks);
         Self { backing: Arc::clone(backing), built, levels: vec![Vec::new()], blocks, data }
     }
 

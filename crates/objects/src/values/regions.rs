@@ -1,14 +1,16 @@
-//! Regions that small values are carved off.
+//! Regions that values are carved off, and what is left of them.
 //!
 //! ```text
-//! idle ──lease──> leased: carved, written ──settled──> idle, or used up
-//!                    └── given up: its front is as before, the next value overwrites it
+//! idle ──take──> one writer's: written ──settled──> idle, or used up
+//!                    └── given up: of a small value its front is as before, and is overwritten;
+//!                        the extent of a long one is left to the trimmer
 //! ```
 //!
 //! What is left of a region is in `ToFree`, under a key that stays. A value shortens that entry in
-//! the batch that names it; the region is leased until that batch has been applied, so two batches
-//! never carry the length of one region in the wrong order. Values that are put side by side have
-//! regions of their own.
+//! the batch that names it; the region is one writer's until that batch has been applied, so two
+//! batches never carry the length of one region in the wrong order. Values that are put side by
+//! side have regions of their own. Long values take regions as extents, and what their last one has
+//! left is idle again: where values follow one another nothing is trimmed in vain.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -20,9 +22,15 @@ use super::pending::Pending;
 use super::space::{Hold, Space, lock};
 
 /// What is left of a region.
-struct Region {
-    left: Range<u64>,
-    hold: Hold,
+pub(super) struct Region {
+    pub(super) left: Range<u64>,
+    pub(super) hold: Hold,
+}
+
+impl Region {
+    fn chunks(&self) -> u64 {
+        self.left.end - self.left.start
+    }
 }
 
 pub(super) struct Regions {
@@ -46,27 +54,41 @@ impl Regions {
 
     /// Carves `chunks` off a region.
     pub(super) fn lease(self: &Arc<Self>, chunks: u64) -> Result<RegionLease, ValueError> {
-        let fits = |region: &Region| region.left.end - region.left.start >= chunks;
-        let mut idle = lock(&self.idle);
-        let found = idle.iter().rposition(fits).map(|at| idle.remove(at));
-        drop(idle);
-        let region = match found {
-            Some(region) => region,
-            None => {
-                let want = self.limits.region_chunks.max(chunks);
-                let (left, hold) = self.space.allocate(want, chunks)?;
-                Region { left, hold }
-            }
-        };
+        let region = self.take(self.limits.region_chunks.max(chunks), chunks, chunks)?;
         let regions = Arc::clone(self);
         Ok(RegionLease { regions, region: Some(region), carved_chunks: chunks })
     }
 
-    fn give_back(&self, region: Region) {
+    /// The idle region that was used last of those with `idle_least` chunks; else a new one of
+    /// `want`, or of `least` where the space has no more.
+    pub(super) fn take(
+        &self,
+        want: u64,
+        idle_least: u64,
+        least: u64,
+    ) -> Result<Region, ValueError> {
         let mut idle = lock(&self.idle);
-        let is_worth_it = region.left.end - region.left.start >= self.limits.region_rest_chunks;
-        if is_worth_it && idle.len() < self.limits.idle_regions {
-            idle.push(region);
+        let found = idle.iter().rposition(|region| region.chunks() >= idle_least);
+        if let Some(region) = found.map(|at| idle.remove(at)) {
+            return Ok(region);
+        }
+        drop(idle);
+        let (left, hold) = self.space.allocate(want, least)?;
+        Ok(Region { left, hold })
+    }
+
+    /// Makes a region idle; when there are too many, the shortest is freed.
+    pub(super) fn give_back(&self, region: Region) {
+        if region.chunks() < self.limits.region_rest_chunks {
+            return; // Dropped, it is the trimmer's.
+        }
+        let mut idle = lock(&self.idle);
+        idle.push(region);
+        if idle.len() > self.limits.idle_regions {
+            let shortest = idle.iter().enumerate().min_by_key(|(_, region)| region.chunks());
+            let freed = shortest.map(|(at, _)| at).map(|at| idle.remove(at));
+            drop(idle);
+            drop(freed);
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod ageing;
 mod bucket;
+mod full_store;
 mod long_list;
 mod map_index;
 mod random_steps;

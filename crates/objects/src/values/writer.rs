@@ -83,8 +83,13 @@ impl Claim {
 
     /// The batch has been applied.
     pub(super) fn settle(self) {
-        if let Self::Region(lease) = self {
-            lease.settle();
+        match self {
+            Self::Inline => (), // It holds nothing.
+            Self::Region(lease) => lease.settle(),
+            Self::Extents(list, _) => {
+                list.data.settle();
+                list.blocks.settle();
+            }
         }
     }
 
@@ -103,7 +108,7 @@ impl Claim {
 
 impl ValueWriter {
     pub(super) fn new(backing: &Arc<Backing>, cutter: Box<dyn Cutter>, built: Built) -> Self {
-        let data = ExtentQueue::new(&backing.space, backing.limits.data_chunks);
+        let data = ExtentQueue::new(&backing.regions, backing.limits.data_chunks);
         Self {
             backing: Arc::clone(backing),
             cutter,

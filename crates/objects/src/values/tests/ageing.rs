@@ -105,7 +105,7 @@ fn put(values: &Arc<Values>, index: &MapIndex, chunks: u64) -> Result<Vec<Range<
             Err(error) => return Err(error),
         }
     }
-    let mut data = ExtentQueue::new(&values.backing.space, limits.data_chunks);
+    let mut data = ExtentQueue::new(&values.backing.regions, limits.data_chunks);
     let (mut left, mut ranges) = (chunks, Vec::<Range<u64>>::new());
     while left > 0 {
         let range = data.next(left.min(256))?;
@@ -117,6 +117,7 @@ fn put(values: &Arc<Values>, index: &MapIndex, chunks: u64) -> Result<Vec<Range<
     }
     data.claim_written(&mut pending);
     index.apply(pending.take(), Durability::Acknowledged)?;
+    data.settle();
     Ok(ranges)
 }
 

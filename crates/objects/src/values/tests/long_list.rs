@@ -92,7 +92,7 @@ fn push(list: &mut ListBuilder, length_bytes: u64) {
 fn five_tebibytes_are_named_found_and_freed_in_small_steps() {
     let (volume, index) = (Arc::new(Blocks::default()), Arc::new(MapIndex::default()));
     let values = Values::open(Arc::clone(&volume) as _, Arc::clone(&index) as _).unwrap();
-    let data = ExtentQueue::new(&values.backing.space, Limits::OF_BUCKETS.data_chunks);
+    let data = ExtentQueue::new(&values.backing.regions, Limits::OF_BUCKETS.data_chunks);
     let mut list = ListBuilder::new(&values.backing, Built::Streamed, data);
     let run_bytes = OBJECT_BYTES_MAX / RUNS - 1;
     (0..RUNS).for_each(|_| push(&mut list, run_bytes));

@@ -43,6 +43,20 @@ fn small_puts_shorten_one_entry() {
     assert_eq!(bucket.index.longest_batch.load(Ordering::SeqCst), 2);
 }
 
+/// What the last extent of one has left is the first of the next: short rests only are trimmed in
+/// vain.
+#[test]
+fn long_values_one_after_another_leave_little_to_trim() {
+    let bucket = bucket();
+    for key in 0..20 {
+        bucket.put(key, &noise(50_000, key.into()), Cut::Fixed).unwrap();
+    }
+    let freed = bucket.values.trim_some(100).unwrap().freed_bytes;
+    assert!(freed < 20 * SMALL.region_rest_chunks * 4096, "{freed} bytes");
+    let usage = recount(&bucket);
+    assert!(usage.to_free <= 2 * SMALL.data_chunks.1, "{usage:?}");
+}
+
 #[test]
 fn fixed_segments_of_an_extent_are_one_entry() {
     let bucket = Bucket::new(Limits::OF_BUCKETS, 32 << 20);
@@ -73,12 +87,15 @@ fn a_long_value_is_written_and_deleted_in_small_batches() {
         // Depth first: a tree a level, and blocks that are trimmed together.
         assert!(bucket.index.entries(Table::ToFree).len() < 64 + 20);
     }
+    let longest = bucket.index.longest_batch.load(Ordering::SeqCst);
+    assert!(longest <= 3 * 64, "a batch of {longest} changes");
+    // What its last extent had left was idle.
+    let bucket = bucket.reopened();
+    bucket.trim_all();
     let usage = recount(&bucket);
     assert_eq!((usage.named, usage.to_free), (0, 0));
     assert!(usage.free >= chunks);
     assert_eq!(bucket.index.entries(Table::Free).len(), 1, "neighbours are one");
-    let longest = bucket.index.longest_batch.load(Ordering::SeqCst);
-    assert!(longest <= 3 * 64, "a batch of {longest} changes");
     assert!(bucket.values.backing.space.holds_nothing());
 }
 
