@@ -12,6 +12,7 @@
 //! side have regions of their own. Long values take regions as extents, and what their last one has
 //! left is idle again: where values follow one another nothing is trimmed in vain.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
@@ -36,7 +37,9 @@ impl Region {
 pub(super) struct Regions {
     space: Arc<Space>,
     limits: Limits,
-    idle: Mutex<Vec<Region>>,
+    /// By their lengths and first chunks.
+    idle: Mutex<BTreeMap<(u64, u64), Region>>,
+    idle_max: usize,
 }
 
 /// A region that one value is carved off.
@@ -49,7 +52,10 @@ pub(super) struct RegionLease {
 
 impl Regions {
     pub(super) fn new(space: &Arc<Space>, limits: Limits) -> Arc<Self> {
-        Arc::new(Self { space: Arc::clone(space), limits, idle: Mutex::default() })
+        // Of a small space they are a sixteenth at most.
+        let part = space.chunks() / (16 * limits.region_chunks);
+        let idle_max = limits.idle_regions.min(part as usize);
+        Arc::new(Self { space: Arc::clone(space), limits, idle: Mutex::default(), idle_max })
     }
 
     /// Carves `chunks` off a region.
@@ -59,8 +65,8 @@ impl Regions {
         Ok(RegionLease { regions, region: Some(region), carved_chunks: chunks })
     }
 
-    /// The idle region that was used last of those with `idle_least` chunks; else a new one of
-    /// `want`, or of `least` where the space has no more.
+    /// The shortest idle region that has `idle_least` chunks, so that rests are used up first; else
+    /// a new one of `want`, or of `least` where the space has no more.
     pub(super) fn take(
         &self,
         want: u64,
@@ -68,8 +74,8 @@ impl Regions {
         least: u64,
     ) -> Result<Region, ValueError> {
         let mut idle = lock(&self.idle);
-        let found = idle.iter().rposition(|region| region.chunks() >= idle_least);
-        if let Some(region) = found.map(|at| idle.remove(at)) {
+        let found = idle.range((idle_least, 0)..).next().map(|(key, _)| *key);
+        if let Some(region) = found.and_then(|key| idle.remove(&key)) {
             return Ok(region);
         }
         drop(idle);
@@ -83,13 +89,10 @@ impl Regions {
             return; // Dropped, it is the trimmer's.
         }
         let mut idle = lock(&self.idle);
-        idle.push(region);
-        if idle.len() > self.limits.idle_regions {
-            let shortest = idle.iter().enumerate().min_by_key(|(_, region)| region.chunks());
-            let freed = shortest.map(|(at, _)| at).map(|at| idle.remove(at));
-            drop(idle);
-            drop(freed);
-        }
+        idle.insert((region.chunks(), region.left.start), region);
+        let freed = if idle.len() > self.idle_max { idle.pop_first() } else { None };
+        drop(idle);
+        drop(freed);
     }
 }
 

@@ -80,6 +80,11 @@ impl Space {
         lock(&self.state)
     }
 
+    /// How many chunks there are.
+    pub(super) fn chunks(&self) -> u64 {
+        self.chunks.end - self.chunks.start
+    }
+
     pub(super) fn high_water(&self) -> u64 {
         self.lock().high_water
     }
