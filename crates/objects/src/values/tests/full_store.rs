@@ -19,13 +19,17 @@ fn random(length: usize, seed: u64) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
+fn length_of(key: u8) -> usize {
+    if key.is_multiple_of(2) { 3 << 20 } else { 700_000 }
+}
+
 #[test]
 fn a_full_store_is_emptied_by_deletions_and_filled_again() {
     let bucket = Bucket::new(Limits::OF_BUCKETS, 1 << 30);
     let mut counts = Vec::new();
     for round in 0..3_u64 {
         let put = |key: u8| {
-            let length = if key % 2 == 0 { 3 << 20 } else { 700_000 };
+            let length = length_of(key);
             bucket.put(key, &random(length, round << 8 | u64::from(key)), Cut::Fixed)
         };
         let Some((key, full)) = (0..100).find_map(|key| put(key).err().map(|error| (key, error)))
@@ -35,8 +39,7 @@ fn a_full_store_is_emptied_by_deletions_and_filled_again() {
         assert!(matches!(full, ValueError::Volume(RequestError::NoSpace)), "{full:?}");
         recount(&bucket);
         let last = key - 1;
-        let length = if last % 2 == 0 { 3 << 20 } else { 700_000 };
-        assert!(bucket.bytes(last) == Some(random(length, round << 8 | u64::from(last))));
+        assert!(bucket.bytes(last) == Some(random(length_of(last), round << 8 | u64::from(last))));
         bucket.delete(&(0..100).collect::<Vec<u8>>()).unwrap();
         bucket.trim_all();
         assert_eq!(recount(&bucket).named, 0);

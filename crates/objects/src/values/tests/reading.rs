@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use format::objects::record::Value;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 
@@ -101,6 +102,8 @@ fn a_pin_that_comes_too_late_is_refused() {
     assert!(bucket.values.pin(lookup, &value).is_some(), "nothing was trimmed yet");
     bucket.trim_all();
     assert!(bucket.values.pin(lookup, &value).is_none());
+    let in_record = Value::Inline(vec![7]);
+    assert!(bucket.values.pin(lookup, &in_record).is_some(), "there is nothing to trim");
 }
 
 #[test]
