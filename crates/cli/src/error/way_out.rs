@@ -11,7 +11,9 @@ use nbd::client::ClientError;
 /// The end of the sentence of a refused request.
 pub(crate) fn of_request(error: &RequestError) -> String {
     match error {
-        RequestError::NoSpace => " with `tamis grow STORE --capacity SIZE`".to_owned(),
+        RequestError::NoSpace => " with `tamis grow STORE --capacity SIZE`; if the file system \
+                                  under it is full, free room there first"
+            .to_owned(),
         RequestError::QuotaExceeded { volume } => {
             format!(" with `tamis volume set STORE {volume} --quota SIZE`")
         }
