@@ -133,7 +133,12 @@ impl Session<'_> {
             }
             (
                 Waiting::Evacuate(..) | Waiting::Retire(_),
-                Err(RequestError::CannotRemove { .. } | RequestError::NoSpace),
+                Err(
+                    RequestError::CannotRemove { .. }
+                    | RequestError::OnlyDataFile
+                    | RequestError::NoRoomElsewhere { .. }
+                    | RequestError::NoSpace,
+                ),
             ) => Ok(()),
             (_, Ok(reply)) => Err(strange("a request", &reply)),
             (Waiting::Change(changed), Err(error)) => self.fail(&error, changed.asked(), changed),
