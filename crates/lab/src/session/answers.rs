@@ -6,6 +6,7 @@ use crate::failure::Broken;
 use crate::oracle::{CHUNK_BYTES, Register, Value};
 use crate::range::Range;
 use crate::session::doubt::Changed;
+use crate::session::evacuation::zone_stays;
 use crate::session::waiting::{Waiting, Why};
 use crate::session::{SECTOR_BYTES, Session};
 use crate::simulation::opening::strange;
@@ -131,15 +132,9 @@ impl Session<'_> {
             (Waiting::Retire(zone), Ok(Reply::Geometry(geometry))) => {
                 self.take_removal(*zone, &geometry)
             }
-            (
-                Waiting::Evacuate(..) | Waiting::Retire(_),
-                Err(
-                    RequestError::CannotRemove { .. }
-                    | RequestError::OnlyDataFile
-                    | RequestError::NoRoomElsewhere { .. }
-                    | RequestError::NoSpace,
-                ),
-            ) => Ok(()),
+            (Waiting::Evacuate(..) | Waiting::Retire(_), Err(error)) if zone_stays(&error) => {
+                Ok(())
+            }
             (_, Ok(reply)) => Err(strange("a request", &reply)),
             (Waiting::Change(changed), Err(error)) => self.fail(&error, changed.asked(), changed),
             (waiting, Err(error)) => self.fail(&error, waiting.asked(), &Changed::default()),

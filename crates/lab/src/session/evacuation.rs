@@ -1,6 +1,6 @@
 //! Data zones that are emptied while clients go on, and taken out.
 
-use engine::{CollectStep, EvacuateZone, RetireZone};
+use engine::{CollectStep, EvacuateZone, RequestError, RetireZone};
 use format::superblock::Geometry;
 
 use crate::failure::Broken;
@@ -39,4 +39,15 @@ impl Session<'_> {
         self.removed += 1;
         Ok(())
     }
+}
+
+/// Whether the store may refuse to empty or to remove a zone with this error.
+pub(crate) fn zone_stays(error: &RequestError) -> bool {
+    matches!(
+        error,
+        RequestError::CannotRemove { .. }
+            | RequestError::OnlyDataFile
+            | RequestError::NoRoomElsewhere { .. }
+            | RequestError::NoSpace
+    )
 }
