@@ -58,6 +58,12 @@ pub enum Structure {
     SegmentBlock,
     /// A range of [`crate::objects::extents`].
     Extent,
+    /// A setting of [`crate::objects::settings`].
+    BucketSetting,
+    /// A key of [`crate::objects::expiry`].
+    ExpiryKey,
+    /// A key of [`crate::objects::uploads`].
+    UploadKey,
 }
 
 impl fmt::Display for Structure {
@@ -85,6 +91,9 @@ impl fmt::Display for Structure {
             Self::ListEntry => "entry of a list of segments",
             Self::SegmentBlock => "block of a list of segments",
             Self::Extent => "extent of the value space",
+            Self::BucketSetting => "setting of a bucket",
+            Self::ExpiryKey => "entry for an object that expires",
+            Self::UploadKey => "entry for a multi-part upload",
         })
     }
 }

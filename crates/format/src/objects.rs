@@ -9,15 +9,19 @@
 //! ```
 //!
 //! The index holds records of objects (`record.rs`), which have lists of segments (`segments.rs`),
-//! and extents that are free, to be freed, or shared (`extents.rs`). Addresses of the value space
+//! extents that are free, to be freed, or shared (`extents.rs`), objects by the time when they expire
+//! (`expiry.rs`), multi-part uploads (`uploads.rs`) and settings (`settings.rs`). Addresses of the value space
 //! are *chunks*: bytes of the volume divided by [`CHUNK_BYTES`].
 
+pub mod expiry;
 pub mod extents;
 pub mod header;
 pub mod index_page;
 pub mod log;
 pub mod record;
 pub mod segments;
+pub mod settings;
+pub mod uploads;
 
 use crate::units::BLOCK_BYTES;
 
@@ -32,6 +36,9 @@ pub const VALUES_END_BYTES: u64 = 1 << 50;
 
 /// Most bytes that an object has: 5 TiB.
 pub const OBJECT_BYTES_MAX: u64 = 5 << 40;
+
+/// Most bytes that the key of an object has; it has one at least.
+pub const OBJECT_KEY_BYTES_MAX: usize = 1024;
 
 /// Chunks up to here have an address.
 pub(crate) const CHUNKS_END: u64 = VALUES_END_BYTES / CHUNK_BYTES;

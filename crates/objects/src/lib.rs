@@ -1,6 +1,7 @@
 //! Room objects: buckets of objects over volumes (Multes++, the store half).
 //!
 //! ```text
+//! bucket   objects with keys: put, get, list, copy, upload, expire                  bucket.rs
 //! index    an ordered map in the bucket's volume: a log, a memory table, redb     index.rs
 //! values   the bytes of objects: segments, extents, what is free                  values.rs
 //! volume   what both need of the volume that holds the bucket                     volume.rs
@@ -13,6 +14,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+pub mod bucket;
 pub mod index;
 pub mod values;
 pub mod volume;

@@ -57,6 +57,7 @@ pub(super) fn layouts() -> Vec<Layout> {
         list_entry(),
         segment_block(),
         extent(),
+        bucket_figures(),
     ]
 }
 
@@ -543,5 +544,19 @@ fn extent() -> Layout {
         title: "Tree to be freed",
         length_bytes: at::TREE_VALUE_BYTES,
         fields: vec![(0, "length"), (at::TREE_AT, "block"), (at::POSITION_AT, "position")],
+    }
+}
+
+fn bucket_figures() -> Layout {
+    use objects::settings as at;
+    Layout {
+        title: "Figures of a bucket",
+        length_bytes: at::FIGURES_BYTES,
+        fields: vec![
+            (at::OBJECTS_AT, "objects"),
+            (at::OBJECT_BYTES_AT, "bytes of objects"),
+            (at::PARTS_AT, "parts"),
+            (at::PART_BYTES_AT, "bytes of parts"),
+        ],
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! name / release / share ──> take ──> the caller's apply ──> applied
-//!          └─ dropped: nothing        └─ dropped: nobody knows, all stays held
+//!          └─ dropped: nothing        ├─ dropped: nobody knows, all stays held
+//!                                     └─ refused: nothing
 //! ```
 //!
 //! Invariant: what is in [`ValueChanges::take`] is applied in one batch with the records that name,
@@ -86,6 +87,12 @@ impl<'a> ValueChanges<'a> {
     pub fn take(&mut self) -> Vec<Change> {
         self.taken = true;
         self.pending.take()
+    }
+
+    /// The batch was refused before it was written: it is not applied, and no opening will find it.
+    /// What was written is given up, and the trimmer may have it at once.
+    pub fn refused(mut self) {
+        self.taken = false;
     }
 
     /// The batch has been applied.

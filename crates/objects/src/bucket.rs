@@ -1,0 +1,291 @@
+//! A bucket: objects with keys, conditions, uploads, expiry and a quota over index and values.
+//!
+//! ```text
+//! put ─ value written, no lock ─┐
+//! copy, completion, delete ─────┼─> Edit: stripes of the keys locked ─ record read ─ judged
+//!                               │    └─ record, counts, expiry, extents: one apply ─> flush
+//! get, head, list ─ no lock ────┴─> the index; a reader pins what the record names
+//! ```
+//!
+//! The states of a key, and why each operation leaves one of them after any crash: decision 061.
+//! Nothing here has a clock, a thread or randomness: callers pass the time, and a thread above calls
+//! [`Bucket::merge_if_due`], [`Bucket::trim_some`] and [`Bucket::expire_some`].
+//!
+//! Locks are taken in this order: stripes by their numbers; then those of the values and the index.
+
+mod condition;
+mod delete;
+mod edit;
+mod error;
+mod get;
+mod info;
+mod list;
+mod locks;
+mod put;
+#[cfg(test)]
+mod tests;
+mod usage;
+mod versions;
+
+use std::sync::Arc;
+
+use format::objects::settings::{
+    FIGURES_SETTING, Figures, QUOTA_SETTING, SEGMENTS_AUTO, SEGMENTS_CDC, SEGMENTS_FIXED,
+    SEGMENTS_SETTING, STRIPES, VERSIONS_SETTING, decode_number, encode_number,
+};
+use store::Durability;
+
+use crate::index::{
+    Change, Index, IndexCreateOptions, IndexError, IndexOptions, Merged, Table, VolumeIndex,
+};
+use crate::values::cutter::SegmentPolicy;
+use crate::values::{TrimProgress, Values};
+use crate::volume::BucketVolume;
+use locks::Stripes;
+use usage::Usage;
+use versions::Versions;
+
+pub use condition::{Condition, Found};
+pub use delete::DeleteOptions;
+pub use error::BucketError;
+pub use get::Reader;
+pub use info::{Metadata, ObjectInfo};
+pub use list::{ListOptions, Listed, Listing, position_behind_key, position_behind_prefix};
+pub use put::{FinishOptions, Put, PutOptions, Writer};
+
+/// What is fixed when a bucket is made.
+#[derive(Clone, Copy, Debug)]
+pub struct BucketOptions {
+    /// Identity of the bucket: random bytes of the caller's, shown to no tenant.
+    pub uuid: [u8; 16],
+    /// How values are cut into segments.
+    pub segments: SegmentPolicy,
+    /// Length of the log's ring, thin.
+    pub ring_bytes: u64,
+}
+
+impl BucketOptions {
+    /// A bucket that chooses by the content how it cuts, with a ring of 256 MiB.
+    #[must_use]
+    pub fn new(uuid: [u8; 16]) -> Self {
+        let ring_bytes = IndexCreateOptions::new(uuid).ring_bytes;
+        Self { uuid, segments: SegmentPolicy::Auto, ring_bytes }
+    }
+}
+
+/// What is chosen each time a bucket is opened.
+pub type OpenOptions = IndexOptions;
+
+/// A bucket, for any number of threads; a clone is the same bucket.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use objects::bucket::{
+///     Bucket, BucketOptions, Condition, FinishOptions, OpenOptions, PutOptions,
+/// };
+/// # use store::{CreateOptions, Options, Store};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let disk = store::create_in_memory(&CreateOptions::new(64 << 20), 1)?;
+/// # let store = Store::open_in_memory(&disk, Options::default())?;
+/// # let now_ms = 1_700_000_000_000;
+/// # let md5 = [7; 16];
+/// let volume = Arc::new(store.create_volume("bucket", 1 << 50)?);
+/// Bucket::create(volume.clone(), &BucketOptions::new([7; 16]))?;
+/// let bucket = Bucket::open(volume, &OpenOptions::default())?;
+/// let mut writer = bucket.put(b"key", PutOptions::new(now_ms))?;
+/// writer.write(b"hello")?;
+/// writer.finish(FinishOptions::new(md5))?;
+/// let mut reader = bucket.get(b"key", &Condition::None, now_ms)?.ok_or("it is there")?;
+/// let mut bytes = [0; 5];
+/// reader.read_at(0, &mut bytes)?;
+/// assert_eq!(&bytes, b"hello");
+/// # drop(reader);
+/// bucket.close()?;
+/// # store.close()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Bucket {
+    core: Arc<Core>,
+}
+
+/// What the operations of a bucket share.
+struct Core {
+    index: Arc<VolumeIndex>,
+    values: Arc<Values>,
+    segments: SegmentPolicy,
+    is_read_only: bool,
+    stripes: Stripes,
+    usage: Usage,
+    versions: Versions,
+}
+
+impl Bucket {
+    /// Makes a bucket in an empty volume. A crash leaves a bucket, or none that can be opened.
+    ///
+    /// # Errors
+    /// [`BucketError::Index`].
+    pub fn create(
+        volume: Arc<dyn BucketVolume>,
+        options: &BucketOptions,
+    ) -> Result<(), BucketError> {
+        let BucketOptions { uuid, ring_bytes, segments } = *options;
+        VolumeIndex::create(Arc::clone(&volume), &IndexCreateOptions { uuid, ring_bytes })?;
+        let index = VolumeIndex::open(volume, &IndexOptions::default())?;
+        let value = vec![segments_number(segments)];
+        let key = SEGMENTS_SETTING.to_vec();
+        let change = Change::Set { table: Table::Settings, key, value };
+        Ok(index.apply(vec![change], Durability::Acknowledged)?)
+    }
+
+    /// Opens the bucket that the volume holds, after a kill as well. Nothing is written.
+    ///
+    /// # Errors
+    /// [`BucketError::Index`] with [`IndexError::NoBucket`] when the volume holds none;
+    /// [`BucketError`].
+    pub fn open(volume: Arc<dyn BucketVolume>, options: &OpenOptions) -> Result<Self, BucketError> {
+        let index = Arc::new(VolumeIndex::open(Arc::clone(&volume), options)?);
+        let values = Values::open(volume, Arc::clone(&index) as Arc<dyn Index>)?;
+        let segments = read_segments(&*index)?;
+        let figures = read_figures(&*index)?;
+        let quota_bytes = read_number(&*index, QUOTA_SETTING)?;
+        let versions = Versions::new(read_number(&*index, VERSIONS_SETTING)?.unwrap_or(1));
+        let usage = Usage::new(&figures, quota_bytes);
+        let stripes = Stripes::new(figures);
+        let is_read_only = options.read_only;
+        let core = Core { index, values, segments, is_read_only, stripes, usage, versions };
+        Ok(Self { core: Arc::new(core) })
+    }
+
+    /// Merges the log into the index, so that the next opening is quick, and makes all durable.
+    ///
+    /// # Errors
+    /// [`BucketError::Index`]; nothing that was acknowledged is lost by it.
+    pub fn close(self) -> Result<(), BucketError> {
+        if self.core.is_read_only {
+            return Ok(()); // There is nothing to write.
+        }
+        self.core.index.merge()?;
+        self.core.make_durable(Durability::Durable)
+    }
+
+    /// The bucket's identity.
+    #[must_use]
+    pub fn uuid(&self) -> [u8; 16] {
+        self.core.index.uuid()
+    }
+
+    /// How values are cut into segments.
+    #[must_use]
+    pub fn segments(&self) -> SegmentPolicy {
+        self.core.segments
+    }
+
+    /// What the bucket holds.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.core.usage.figures()
+    }
+
+    /// Most bytes that objects and parts may have together.
+    #[must_use]
+    pub fn quota_bytes(&self) -> Option<u64> {
+        self.core.usage.quota_bytes()
+    }
+
+    /// Sets the quota. A bucket that holds more keeps it, and takes nothing that makes it grow.
+    ///
+    /// # Errors
+    /// [`BucketError::Index`].
+    pub fn set_quota(
+        &self,
+        quota_bytes: Option<u64>,
+        durability: Durability,
+    ) -> Result<(), BucketError> {
+        let (table, key) = (Table::Settings, QUOTA_SETTING.to_vec());
+        let change = match quota_bytes {
+            Some(bytes) => Change::Set { table, key, value: encode_number(bytes) },
+            None => Change::Remove { table, key },
+        };
+        self.core.usage.set_quota(quota_bytes, || {
+            Ok(self.core.index.apply(vec![change], Durability::Acknowledged)?)
+        })?;
+        self.core.make_durable(durability)
+    }
+
+    /// Takes the log into the index where that is due.
+    ///
+    /// # Errors
+    /// [`BucketError::Index`]; the bucket goes on.
+    pub fn merge_if_due(&self) -> Result<Option<Merged>, BucketError> {
+        match self.core.index.merge_is_due() && !self.core.is_read_only {
+            true => Ok(Some(self.core.index.merge()?)),
+            false => Ok(None),
+        }
+    }
+
+    /// Frees up to about `entries_max` ranges of what no object names.
+    ///
+    /// # Errors
+    /// [`BucketError`]; what was begun is found again.
+    pub fn trim_some(&self, entries_max: u64) -> Result<TrimProgress, BucketError> {
+        self.core.check_writable()?;
+        Ok(self.core.values.trim_some(entries_max)?)
+    }
+}
+
+impl Core {
+    fn check_writable(&self) -> Result<(), BucketError> {
+        match self.is_read_only {
+            true => Err(IndexError::ReadOnly.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns when what was applied before cannot be lost, if that is asked for. No lock is held
+    /// meanwhile, and many callers share a flush.
+    fn make_durable(&self, durability: Durability) -> Result<(), BucketError> {
+        Ok(self.index.apply(Vec::new(), durability)?)
+    }
+}
+
+fn segments_number(segments: SegmentPolicy) -> u8 {
+    match segments {
+        SegmentPolicy::Auto => SEGMENTS_AUTO,
+        SegmentPolicy::Fixed => SEGMENTS_FIXED,
+        SegmentPolicy::Cdc => SEGMENTS_CDC,
+    }
+}
+
+fn read_segments(index: &dyn Index) -> Result<SegmentPolicy, BucketError> {
+    let found = index.get(Table::Settings, SEGMENTS_SETTING)?;
+    match found.as_deref() {
+        Some([SEGMENTS_AUTO]) => Ok(SegmentPolicy::Auto),
+        Some([SEGMENTS_FIXED]) => Ok(SegmentPolicy::Fixed),
+        Some([SEGMENTS_CDC]) => Ok(SegmentPolicy::Cdc),
+        Some(_) => Err(no_bucket("a newer program chose how it cuts values")),
+        None => Err(no_bucket("its creation did not finish; create it again")),
+    }
+}
+
+fn no_bucket(reason: &str) -> BucketError {
+    IndexError::NoBucket(reason.to_owned()).into()
+}
+
+fn read_number(index: &dyn Index, setting: &[u8]) -> Result<Option<u64>, BucketError> {
+    match index.get(Table::Settings, setting)? {
+        Some(value) => Ok(Some(decode_number(&value)?)),
+        None => Ok(None),
+    }
+}
+
+fn read_figures(index: &dyn Index) -> Result<Vec<Figures>, BucketError> {
+    let mut figures = vec![Figures::default(); STRIPES];
+    for (key, value) in index.scan(Table::Settings, FIGURES_SETTING, STRIPES)? {
+        if let Some([stripe]) = key.strip_prefix(FIGURES_SETTING) {
+            figures[usize::from(*stripe)] = Figures::decode(&value)?;
+        }
+    }
+    Ok(figures)
+}

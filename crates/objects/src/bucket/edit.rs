@@ -1,0 +1,147 @@
+//! One change of the bucket: records, what they name, their counts and times, in one batch.
+//!
+//! ```text
+//! begin: stripes locked ─> object ─ judged ─> set, remove ─> apply ─> unlocked
+//!                            └──────────────── dropped: nothing has changed
+//! ```
+
+use format::objects::expiry::expiry_key;
+use format::objects::record::ObjectRecord;
+use store::{Durability, RequestError};
+
+use super::Core;
+use super::error::BucketError;
+use super::locks::Locked;
+use crate::index::{Change, Index, IndexError, Table};
+use crate::values::ValueChanges;
+
+#[must_use]
+pub(super) struct Edit<'a> {
+    core: &'a Core,
+    locked: Locked<'a>,
+    /// What the values of the batch need.
+    pub(super) values: ValueChanges<'a>,
+    changes: Vec<Change>,
+}
+
+impl Core {
+    /// Begins a change of `keys`, which nobody else changes until it ends.
+    pub(super) fn edit<'a, 'k>(&'a self, keys: impl IntoIterator<Item = &'k [u8]>) -> Edit<'a> {
+        let locked = self.stripes.lock(keys);
+        Edit { core: self, locked, values: self.values.changes(), changes: Vec::new() }
+    }
+
+    /// The record of a key, of an expired object as well.
+    pub(super) fn record(&self, key: &[u8]) -> Result<Option<ObjectRecord>, BucketError> {
+        match self.index.get(Table::Objects, key)? {
+            Some(bytes) => Ok(Some(ObjectRecord::decode(&bytes)?)),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Edit<'_> {
+    /// The key has `after` from now on, and `before` no more; what `after` names is in
+    /// [`Edit::values`] already.
+    pub(super) fn set_object(
+        &mut self,
+        key: &[u8],
+        before: Option<&ObjectRecord>,
+        after: &ObjectRecord,
+    ) -> Result<(), BucketError> {
+        if let Some(before) = before {
+            self.values.release(&before.value)?;
+        }
+        self.set_record(key, before, after);
+        Ok(())
+    }
+
+    /// As [`Edit::set_object`], where both records have the same value.
+    pub(super) fn set_record(
+        &mut self,
+        key: &[u8],
+        before: Option<&ObjectRecord>,
+        after: &ObjectRecord,
+    ) {
+        self.count(key, before, Some(after));
+        let (old, new) = (before.and_then(|record| record.expires_unix_ms), after.expires_unix_ms);
+        if old != new {
+            self.change_expiry(key, old, new);
+        }
+        self.set(Table::Objects, key.to_vec(), after.encode());
+    }
+
+    /// The key has no object from now on.
+    pub(super) fn remove_object(
+        &mut self,
+        key: &[u8],
+        before: &ObjectRecord,
+    ) -> Result<(), BucketError> {
+        self.values.release(&before.value)?;
+        self.count(key, Some(before), None);
+        self.change_expiry(key, before.expires_unix_ms, None);
+        self.remove(Table::Objects, key.to_vec());
+        Ok(())
+    }
+
+    fn change_expiry(&mut self, key: &[u8], before: Option<u64>, after: Option<u64>) {
+        if let Some(expires) = before {
+            self.remove(Table::Expiry, expiry_key(expires, key));
+        }
+        if let Some(expires) = after {
+            self.set(Table::Expiry, expiry_key(expires, key), Vec::new());
+        }
+    }
+
+    fn count(&mut self, key: &[u8], before: Option<&ObjectRecord>, after: Option<&ObjectRecord>) {
+        let figures = self.locked.figures_of(key);
+        let bytes = |record: Option<&ObjectRecord>| record.map_or(0, ObjectRecord::size_bytes);
+        figures.objects =
+            figures.objects + u64::from(after.is_some()) - u64::from(before.is_some());
+        figures.object_bytes = figures.object_bytes + bytes(after) - bytes(before);
+    }
+
+    pub(super) fn set(&mut self, table: Table, key: Vec<u8>, value: Vec<u8>) {
+        self.changes.push(Change::Set { table, key, value });
+    }
+
+    pub(super) fn remove(&mut self, table: Table, key: Vec<u8>) {
+        self.changes.push(Change::Remove { table, key });
+    }
+
+    /// Makes all changes together. They are visible then, and a later flush makes them durable.
+    ///
+    /// # Errors
+    /// [`BucketError::QuotaExceeded`], [`BucketError::Index`]: nothing has changed.
+    pub(super) fn apply(self) -> Result<(), BucketError> {
+        let Self { core, locked, mut values, mut changes } = self;
+        let (before, after) = locked.sums();
+        let growth = core.usage.reserve(&before, &after)?;
+        changes.extend(locked.changes());
+        changes.extend(values.take());
+        match core.index.apply(changes, Durability::Acknowledged) {
+            Ok(()) => values.applied(),
+            Err(error) => {
+                if is_refusal(&error) {
+                    values.refused();
+                }
+                return Err(error.into());
+            }
+        }
+        growth.settle(&before, &after);
+        locked.settle();
+        Ok(())
+    }
+}
+
+/// Whether a batch is certainly not in the log, not even for a later opening.
+fn is_refusal(error: &IndexError) -> bool {
+    matches!(
+        error,
+        IndexError::Volume(RequestError::NoSpace)
+            | IndexError::KeyTooLong { .. }
+            | IndexError::ValueTooLong { .. }
+            | IndexError::BatchTooLarge { .. }
+            | IndexError::ReadOnly
+    )
+}

@@ -1,0 +1,67 @@
+//! Why a bucket did not do what it was asked to, by what the caller can do about it.
+
+use format::FormatError;
+use format::objects::OBJECT_KEY_BYTES_MAX;
+use store::RequestError;
+
+use super::condition::Found;
+use crate::index::IndexError;
+use crate::values::ValueError;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum BucketError {
+    /// The index did not answer, or the bucket is read-only.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// A value could not be written, read or freed.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    /// An entry of the index is none that a program writes.
+    #[error("an entry of the bucket's index is damaged: {0}")]
+    DamagedEntry(#[from] FormatError),
+    /// Keys have 1 to 1,024 bytes.
+    #[error("a key of {bytes} bytes is none: keys have 1 to {OBJECT_KEY_BYTES_MAX} bytes")]
+    KeyLength {
+        /// Its length.
+        bytes: usize,
+    },
+    /// What the key holds does not meet the condition; nothing has changed.
+    #[error("the object does not meet the condition of the request")]
+    ConditionFailed {
+        /// What the key holds; none: no object.
+        found: Option<Found>,
+    },
+    /// The bucket would hold more than its quota; nothing has changed.
+    #[error(
+        "the bucket holds {used_bytes} bytes, and {growth_bytes} more are over its quota of \
+         {quota_bytes}"
+    )]
+    QuotaExceeded {
+        /// The quota.
+        quota_bytes: u64,
+        /// What the bucket holds, and what others are about to put.
+        used_bytes: u64,
+        /// What this request would add.
+        growth_bytes: u64,
+    },
+    /// A checksum stands there twice.
+    #[error("an object has at most one checksum of each algorithm")]
+    TwoChecksums,
+}
+
+impl BucketError {
+    /// Whether the store has no room for the request, so that deletions help.
+    #[must_use]
+    pub fn is_no_space(&self) -> bool {
+        let request = match self {
+            Self::Index(IndexError::Volume(request))
+            | Self::Value(
+                ValueError::Volume(request) | ValueError::Index(IndexError::Volume(request)),
+            ) => request,
+            Self::Value(ValueError::NoAddresses { .. }) => return true,
+            _ => return false,
+        };
+        matches!(request, RequestError::NoSpace)
+    }
+}

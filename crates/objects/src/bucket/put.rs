@@ -1,0 +1,164 @@
+//! Puts an object: its bytes first, without any lock; then its record.
+
+use std::sync::Arc;
+
+use format::objects::record::metadata::Checksum;
+use format::objects::record::{ETag, ObjectRecord, Value};
+use store::Durability;
+
+use super::condition::Condition;
+use super::error::BucketError;
+use super::info::{Metadata, check_key, living};
+use super::{Bucket, Core};
+use crate::values::ValueWriter;
+
+/// How an object is put.
+#[derive(Clone, Debug)]
+pub struct PutOptions {
+    /// What its sender says of it.
+    pub metadata: Metadata,
+    /// When it ends, in milliseconds since 1970.
+    pub expires_unix_ms: Option<u64>,
+    /// What the key must hold.
+    pub condition: Condition,
+    /// Whether the put returns when no crash can take it back.
+    pub durability: Durability,
+    /// Milliseconds since 1970 when the put begins: the object's time.
+    pub now_ms: u64,
+}
+
+impl PutOptions {
+    /// Without conditions, metadata or expiry; acknowledged.
+    #[must_use]
+    pub fn new(now_ms: u64) -> Self {
+        Self {
+            metadata: Metadata::default(),
+            expires_unix_ms: None,
+            condition: Condition::None,
+            durability: Durability::Acknowledged,
+            now_ms,
+        }
+    }
+}
+
+/// What is known of an object when all its bytes are.
+#[derive(Clone, Debug)]
+pub struct FinishOptions {
+    /// MD5 of its bytes.
+    pub md5: [u8; 16],
+    /// At most one of each algorithm.
+    pub checksums: Vec<Checksum>,
+}
+
+impl FinishOptions {
+    /// Without checksums.
+    #[must_use]
+    pub fn new(md5: [u8; 16]) -> Self {
+        Self { md5, checksums: Vec::new() }
+    }
+}
+
+/// An object that was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Put {
+    /// Its version.
+    pub version: u64,
+    /// Its ETag.
+    pub etag: ETag,
+    /// Its bytes.
+    pub size_bytes: u64,
+}
+
+impl Put {
+    pub(super) fn of(record: &ObjectRecord) -> Self {
+        let ObjectRecord { version, etag, .. } = *record;
+        Self { version, etag, size_bytes: record.size_bytes() }
+    }
+}
+
+/// Writes one object; [`Bucket::put`] makes one. Dropped, it leaves nothing.
+#[must_use]
+pub struct Writer {
+    core: Arc<Core>,
+    key: Vec<u8>,
+    options: PutOptions,
+    value: ValueWriter,
+}
+
+impl Bucket {
+    /// Puts an object of any length. A condition that does not hold now is refused now, and is
+    /// judged again when the object takes its place.
+    ///
+    /// # Errors
+    /// [`BucketError`].
+    pub fn put(&self, key: &[u8], options: PutOptions) -> Result<Writer, BucketError> {
+        check_key(key)?;
+        self.core.check_writable()?;
+        if options.condition != Condition::None {
+            let found = self.core.record(key)?;
+            options.condition.judge(living(found.as_ref(), options.now_ms))?;
+        }
+        let value = self.core.values.writer(self.core.segments);
+        Ok(Writer { core: Arc::clone(&self.core), key: key.to_vec(), options, value })
+    }
+}
+
+impl Writer {
+    /// Appends bytes to the object.
+    ///
+    /// # Errors
+    /// [`BucketError`]; then the writer is to be dropped.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), BucketError> {
+        Ok(self.value.write(bytes)?)
+    }
+
+    /// Bytes up to now.
+    #[must_use]
+    pub fn length_bytes(&self) -> u64 {
+        self.value.length_bytes()
+    }
+
+    /// Ends the object: it is visible when this returns, and replaces what the key held.
+    ///
+    /// # Errors
+    /// [`BucketError`]: nothing has changed; where it is the flush of a durable put that failed, the
+    /// object is there, and a crash may take it back.
+    pub fn finish(self, finish: FinishOptions) -> Result<Put, BucketError> {
+        let Self { core, key, options, value } = self;
+        let checksums = sorted(finish.checksums)?;
+        let written = value.finish()?;
+        let mut edit = core.edit([key.as_slice()]);
+        let before = core.record(&key)?;
+        options.condition.judge(living(before.as_ref(), options.now_ms))?;
+        let version = core.versions.next(&*core.index)?;
+        let value = edit.values.name(written);
+        let etag = ETag { md5: finish.md5, parts: None };
+        let record = new_record(version, etag, value, options.now_ms, options.metadata);
+        let record = ObjectRecord { expires_unix_ms: options.expires_unix_ms, checksums, ..record };
+        edit.set_object(&key, before.as_ref(), &record)?;
+        edit.apply()?;
+        core.make_durable(options.durability)?;
+        Ok(Put::of(&record))
+    }
+}
+
+pub(super) fn new_record(
+    version: u64,
+    etag: ETag,
+    value: Value,
+    created_unix_ms: u64,
+    metadata: Metadata,
+) -> ObjectRecord {
+    let Metadata { content_headers, user_metadata, tags } = metadata;
+    let record = ObjectRecord::new(version, created_unix_ms, etag, value);
+    ObjectRecord { content_headers, user_metadata, tags, ..record }
+}
+
+/// Checksums in the order of their algorithms.
+pub(super) fn sorted(mut checksums: Vec<Checksum>) -> Result<Vec<Checksum>, BucketError> {
+    checksums.sort_by_key(Checksum::algorithm);
+    match checksums.windows(2).any(|pair| pair[0].algorithm() == pair[1].algorithm()) {
+        true => Err(BucketError::TwoChecksums),
+        false => Ok(checksums),
+    }
+}

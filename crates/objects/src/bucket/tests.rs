@@ -1,0 +1,4 @@
+//! A bucket over a real volume of a store in memory.
+
+mod basics;
+mod rig;

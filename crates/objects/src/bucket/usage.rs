@@ -1,0 +1,112 @@
+//! What the bucket holds in all, and its quota.
+//!
+//! ```text
+//! reserve ─ batch applied ─> settle: the counts change
+//!    └────── dropped: what was reserved is free again
+//! ```
+//!
+//! Invariant: what is held and what is reserved together are at most the quota, unless the quota was
+//! lowered since. So of many puts side by side none gets past it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use format::objects::settings::Figures;
+
+use super::error::BucketError;
+use super::locks::add;
+
+pub(super) struct Usage(Mutex<UsageState>);
+
+struct UsageState {
+    figures: Figures,
+    /// Bytes that batches on their way add.
+    reserved_bytes: u64,
+    quota_bytes: Option<u64>,
+}
+
+/// Bytes that a batch on its way may add.
+#[must_use]
+pub(super) struct GrowthReservation<'a> {
+    usage: &'a Usage,
+    growth_bytes: u64,
+}
+
+impl Usage {
+    pub(super) fn new(stripes: &[Figures], quota_bytes: Option<u64>) -> Self {
+        let mut figures = Figures::default();
+        stripes.iter().for_each(|stripe| add(&mut figures, stripe));
+        Self(Mutex::new(UsageState { figures, reserved_bytes: 0, quota_bytes }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, UsageState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        self.lock().figures
+    }
+
+    pub(super) fn quota_bytes(&self) -> Option<u64> {
+        self.lock().quota_bytes
+    }
+
+    /// Sets the quota behind `apply`; nobody reserves meanwhile.
+    pub(super) fn set_quota(
+        &self,
+        quota_bytes: Option<u64>,
+        apply: impl FnOnce() -> Result<(), BucketError>,
+    ) -> Result<(), BucketError> {
+        let mut state = self.lock();
+        apply()?;
+        state.quota_bytes = quota_bytes;
+        Ok(())
+    }
+
+    /// Reserves what a batch adds that makes `after` of `before`. What adds nothing is never over
+    /// the quota.
+    ///
+    /// # Errors
+    /// [`BucketError::QuotaExceeded`].
+    pub(super) fn reserve(
+        &self,
+        before: &Figures,
+        after: &Figures,
+    ) -> Result<GrowthReservation<'_>, BucketError> {
+        let growth_bytes = bytes_of(after).saturating_sub(bytes_of(before));
+        let mut state = self.lock();
+        let used_bytes = bytes_of(&state.figures) + state.reserved_bytes;
+        match state.quota_bytes {
+            Some(quota_bytes)
+                if growth_bytes > 0 && used_bytes.saturating_add(growth_bytes) > quota_bytes =>
+            {
+                Err(BucketError::QuotaExceeded { quota_bytes, used_bytes, growth_bytes })
+            }
+            _ => {
+                state.reserved_bytes += growth_bytes;
+                Ok(GrowthReservation { usage: self, growth_bytes })
+            }
+        }
+    }
+}
+
+impl GrowthReservation<'_> {
+    /// The batch has been applied that makes `after` of `before`.
+    pub(super) fn settle(self, before: &Figures, after: &Figures) {
+        let figures = &mut self.usage.lock().figures;
+        add(figures, after);
+        figures.objects -= before.objects;
+        figures.object_bytes -= before.object_bytes;
+        figures.parts -= before.parts;
+        figures.part_bytes -= before.part_bytes;
+    }
+}
+
+impl Drop for GrowthReservation<'_> {
+    fn drop(&mut self) {
+        self.usage.lock().reserved_bytes -= self.growth_bytes;
+    }
+}
+
+fn bytes_of(figures: &Figures) -> u64 {
+    figures.object_bytes + figures.part_bytes
+}
