@@ -14,16 +14,20 @@
 //! Locks are taken in this order: stripes by their numbers; then those of the values and the index.
 
 mod condition;
+mod copy;
 mod delete;
 mod edit;
 mod error;
+mod expiry;
 mod get;
 mod info;
 mod list;
 mod locks;
 mod put;
+mod tags;
 #[cfg(test)]
 mod tests;
+mod uploads;
 mod usage;
 mod versions;
 
@@ -46,12 +50,19 @@ use usage::Usage;
 use versions::Versions;
 
 pub use condition::{Condition, Found};
+pub use copy::{CopiedMetadata, CopyOptions};
 pub use delete::DeleteOptions;
 pub use error::BucketError;
+pub use expiry::Expired;
 pub use get::Reader;
 pub use info::{Metadata, ObjectInfo};
 pub use list::{ListOptions, Listed, Listing, position_behind_key, position_behind_prefix};
 pub use put::{FinishOptions, Put, PutOptions, Writer};
+pub use tags::TagOptions;
+pub use uploads::{
+    CompleteOptions, CopyPartOptions, ExpiredUploads, PartInfo, PartOptions, PartWriter, UploadId,
+    UploadInfo, UploadOptions, UploadsListing,
+};
 
 /// What is fixed when a bucket is made.
 #[derive(Clone, Copy, Debug)]

@@ -25,7 +25,7 @@ pub const GROUP_BYTES: usize = 32;
 pub const GROUP_GOES_ON: u8 = GROUP_BYTES as u8 + 1;
 
 /// Length of a key of the second kind.
-const PART_KEY_BYTES: usize = 11;
+pub const PART_KEY_BYTES: usize = 11;
 
 /// What a key of the table stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -85,6 +85,7 @@ impl Core {
         keys: &[(&[u8], Condition)],
         now_ms: u64,
     ) -> Result<Vec<Result<Option<u64>, BucketError>>, BucketError> {
+        self.check_writable()?;
         let mut edit = self.edit(keys.iter().map(|(key, _)| *key));
         let mut seen = BTreeSet::new();
         let mut answers = Vec::with_capacity(keys.len());

@@ -7,6 +7,7 @@
 
 use format::objects::expiry::expiry_key;
 use format::objects::record::ObjectRecord;
+use format::objects::uploads::PART_KEY_BYTES;
 use store::{Durability, RequestError};
 
 use super::Core;
@@ -101,6 +102,25 @@ impl Edit<'_> {
         figures.object_bytes = figures.object_bytes + bytes(after) - bytes(before);
     }
 
+    /// A part of an upload of `key` has `after` from now on, and `before` no more. The caller has
+    /// released the value of `before`, unless the object has it now.
+    pub(super) fn set_part(
+        &mut self,
+        key: &[u8],
+        part: [u8; PART_KEY_BYTES],
+        before: Option<&ObjectRecord>,
+        after: Option<&ObjectRecord>,
+    ) {
+        let figures = self.locked.figures_of(key);
+        let bytes = |record: Option<&ObjectRecord>| record.map_or(0, ObjectRecord::size_bytes);
+        figures.parts = figures.parts + u64::from(after.is_some()) - u64::from(before.is_some());
+        figures.part_bytes = figures.part_bytes + bytes(after) - bytes(before);
+        match after {
+            Some(record) => self.set(Table::Uploads, part.to_vec(), record.encode()),
+            None => self.remove(Table::Uploads, part.to_vec()),
+        }
+    }
+
     pub(super) fn set(&mut self, table: Table, key: Vec<u8>, value: Vec<u8>) {
         self.changes.push(Change::Set { table, key, value });
     }
@@ -109,17 +129,20 @@ impl Edit<'_> {
         self.changes.push(Change::Remove { table, key });
     }
 
-    /// Makes all changes together. They are visible then, and a later flush makes them durable.
+    /// Makes all changes together. They are visible then, and a later flush makes them durable. The
+    /// keys stay locked, and the edit goes on empty.
     ///
     /// # Errors
-    /// [`BucketError::QuotaExceeded`], [`BucketError::Index`]: nothing has changed.
-    pub(super) fn apply(self) -> Result<(), BucketError> {
-        let Self { core, locked, mut values, mut changes } = self;
-        let (before, after) = locked.sums();
-        let growth = core.usage.reserve(&before, &after)?;
-        changes.extend(locked.changes());
+    /// [`BucketError::QuotaExceeded`], [`BucketError::Index`]: nothing has changed, and the edit is
+    /// to be dropped.
+    pub(super) fn apply(&mut self) -> Result<(), BucketError> {
+        let (before, after) = self.locked.sums();
+        let growth = self.core.usage.reserve(&before, &after)?;
+        let mut values = std::mem::replace(&mut self.values, self.core.values.changes());
+        let mut changes = std::mem::take(&mut self.changes);
+        changes.extend(self.locked.changes());
         changes.extend(values.take());
-        match core.index.apply(changes, Durability::Acknowledged) {
+        match self.core.index.apply(changes, Durability::Acknowledged) {
             Ok(()) => values.applied(),
             Err(error) => {
                 if is_refusal(&error) {
@@ -129,8 +152,21 @@ impl Edit<'_> {
             }
         }
         growth.settle(&before, &after);
-        locked.settle();
+        self.locked.settle();
         Ok(())
+    }
+
+    /// Makes all changes together, and returns when they are as safe as `durability` says. The keys
+    /// are not locked while it waits for the device.
+    ///
+    /// # Errors
+    /// Those of [`Edit::apply`]; where the flush fails, the changes are made, and a crash may take
+    /// them back.
+    pub(super) fn finish(mut self, durability: Durability) -> Result<(), BucketError> {
+        self.apply()?;
+        let core = self.core;
+        drop(self);
+        core.make_durable(durability)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use format::FormatError;
 use format::objects::OBJECT_KEY_BYTES_MAX;
+use format::objects::record::PARTS_MAX;
 use store::RequestError;
 
 use super::condition::Found;
@@ -44,6 +45,36 @@ pub enum BucketError {
         used_bytes: u64,
         /// What this request would add.
         growth_bytes: u64,
+    },
+    /// The key has no object.
+    #[error("there is no object of this key")]
+    NoSuchObject,
+    /// The key has no upload of this number: it was completed or aborted, or never begun.
+    #[error("there is no upload {upload} of this key")]
+    NoSuchUpload {
+        /// Its number.
+        upload: u64,
+    },
+    /// Parts have the numbers 1 to 10,000.
+    #[error("{number} is no number of a part: parts have 1 to {PARTS_MAX}")]
+    PartNumber {
+        /// The number.
+        number: u16,
+    },
+    /// A part that a completion names is not there, or has another ETag.
+    #[error("the upload has no part {number} of this ETag")]
+    NoSuchPart {
+        /// The number.
+        number: u16,
+    },
+    /// A completion names no part, or parts that are not in the order of their numbers.
+    #[error("a completion names at least one part, and parts in the order of their numbers")]
+    PartOrder,
+    /// A copied range does not lie in its object.
+    #[error("the range to copy is not in the object, which has {size_bytes} bytes")]
+    OutsideObject {
+        /// Bytes of the object.
+        size_bytes: u64,
     },
     /// A checksum stands there twice.
     #[error("an object has at most one checksum of each algorithm")]

@@ -76,8 +76,8 @@ impl Locked<'_> {
     }
 
     /// The batch has been applied.
-    pub(super) fn settle(self) {
-        for mut stripe in self.0 {
+    pub(super) fn settle(&mut self) {
+        for stripe in &mut self.0 {
             *stripe.figures = stripe.after;
         }
     }

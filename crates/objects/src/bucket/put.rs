@@ -136,8 +136,7 @@ impl Writer {
         let record = new_record(version, etag, value, options.now_ms, options.metadata);
         let record = ObjectRecord { expires_unix_ms: options.expires_unix_ms, checksums, ..record };
         edit.set_object(&key, before.as_ref(), &record)?;
-        edit.apply()?;
-        core.make_durable(options.durability)?;
+        edit.finish(options.durability)?;
         Ok(Put::of(&record))
     }
 }
