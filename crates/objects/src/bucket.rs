@@ -13,6 +13,7 @@
 //!
 //! Locks are taken in this order: stripes by their numbers; then those of the values and the index.
 
+mod check;
 mod condition;
 mod copy;
 mod delete;
@@ -49,6 +50,7 @@ use locks::Stripes;
 use usage::Usage;
 use versions::Versions;
 
+pub use check::{BucketCheck, BucketProblem, CheckOptions};
 pub use condition::{Condition, Found};
 pub use copy::{CopiedMetadata, CopyOptions};
 pub use delete::DeleteOptions;

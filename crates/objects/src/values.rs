@@ -27,6 +27,7 @@ mod list_cursor;
 mod pending;
 mod range_counts;
 mod reader;
+mod recount;
 mod regions;
 mod space;
 #[cfg(test)]
@@ -53,6 +54,7 @@ use trimmer::Trimmer;
 pub use changes::ValueChanges;
 pub use error::ValueError;
 pub use reader::ValueReader;
+pub use recount::{ChunkProblem, Recount, RecountedWindow};
 pub use trimmer::TrimProgress;
 pub use writer::{ValueWriter, WrittenValue};
 

@@ -187,7 +187,7 @@ impl Core {
 
     /// A reader of a value whose key is locked: it stays named, so what the trimmer chose between
     /// look-up and pin is nothing of it.
-    fn reader_of_locked(&self, value: &Value) -> ValueReader {
+    pub(super) fn reader_of_locked(&self, value: &Value) -> ValueReader {
         loop {
             if let Some(pinned) = self.values.pin(self.values.lookup(), value) {
                 return pinned.reader(&self.values);

@@ -96,10 +96,7 @@ impl Edit<'_> {
 
     fn count(&mut self, key: &[u8], before: Option<&ObjectRecord>, after: Option<&ObjectRecord>) {
         let figures = self.locked.figures_of(key);
-        let bytes = |record: Option<&ObjectRecord>| record.map_or(0, ObjectRecord::size_bytes);
-        figures.objects =
-            figures.objects + u64::from(after.is_some()) - u64::from(before.is_some());
-        figures.object_bytes = figures.object_bytes + bytes(after) - bytes(before);
+        change_counts(&mut figures.objects, &mut figures.object_bytes, before, after);
     }
 
     /// A part of an upload of `key` has `after` from now on, and `before` no more. The caller has
@@ -112,9 +109,7 @@ impl Edit<'_> {
         after: Option<&ObjectRecord>,
     ) {
         let figures = self.locked.figures_of(key);
-        let bytes = |record: Option<&ObjectRecord>| record.map_or(0, ObjectRecord::size_bytes);
-        figures.parts = figures.parts + u64::from(after.is_some()) - u64::from(before.is_some());
-        figures.part_bytes = figures.part_bytes + bytes(after) - bytes(before);
+        change_counts(&mut figures.parts, &mut figures.part_bytes, before, after);
         match after {
             Some(record) => self.set(Table::Uploads, part.to_vec(), record.encode()),
             None => self.remove(Table::Uploads, part.to_vec()),
@@ -168,6 +163,20 @@ impl Edit<'_> {
         drop(self);
         core.make_durable(durability)
     }
+}
+
+/// What is counted wraps: where an imported bucket says that it holds less than it does, a check
+/// finds it, and the objects can be deleted all the same.
+fn change_counts(
+    count: &mut u64,
+    bytes: &mut u64,
+    before: Option<&ObjectRecord>,
+    after: Option<&ObjectRecord>,
+) {
+    let size_bytes = |record: Option<&ObjectRecord>| record.map_or(0, ObjectRecord::size_bytes);
+    let (more, less) = (u64::from(after.is_some()), u64::from(before.is_some()));
+    *count = count.wrapping_add(more).wrapping_sub(less);
+    *bytes = bytes.wrapping_add(size_bytes(after)).wrapping_sub(size_bytes(before));
 }
 
 /// Whether a batch is certainly not in the log, not even for a later opening.

@@ -83,9 +83,18 @@ impl Locked<'_> {
     }
 }
 
+/// Adds to a sum; it wraps, as what it is made of does.
 pub(super) fn add(sum: &mut Figures, figures: &Figures) {
-    sum.objects += figures.objects;
-    sum.object_bytes += figures.object_bytes;
-    sum.parts += figures.parts;
-    sum.part_bytes += figures.part_bytes;
+    sum.objects = sum.objects.wrapping_add(figures.objects);
+    sum.object_bytes = sum.object_bytes.wrapping_add(figures.object_bytes);
+    sum.parts = sum.parts.wrapping_add(figures.parts);
+    sum.part_bytes = sum.part_bytes.wrapping_add(figures.part_bytes);
+}
+
+/// Takes from a sum what was added to it.
+pub(super) fn subtract(sum: &mut Figures, figures: &Figures) {
+    sum.objects = sum.objects.wrapping_sub(figures.objects);
+    sum.object_bytes = sum.object_bytes.wrapping_sub(figures.object_bytes);
+    sum.parts = sum.parts.wrapping_sub(figures.parts);
+    sum.part_bytes = sum.part_bytes.wrapping_sub(figures.part_bytes);
 }

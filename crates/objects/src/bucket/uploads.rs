@@ -112,9 +112,12 @@ impl Bucket {
         let core = &*self.core;
         core.check_writable()?;
         let mut expired = ExpiredUploads::default();
-        let mut from = 0;
+        let mut from = Some(0);
         for _ in 0..uploads_max {
-            let first = core.index.scan(Table::Uploads, &part_key(from, 0), 1)?;
+            let first = match from {
+                Some(from) => core.index.scan(Table::Uploads, &part_key(from, 0), 1)?,
+                None => Vec::new(), // The last one had the highest number that there is.
+            };
             let Some((entry, key)) = first.into_iter().next() else {
                 expired.is_done = true;
                 break;
@@ -122,7 +125,6 @@ impl Bucket {
             let UploadEntry::Part { upload, .. } = UploadEntry::decode(&entry)? else {
                 panic!("behind the first part there are parts only");
             };
-            from = upload + 1;
             check_key(&key)?;
             let mut edit = core.edit([key.as_slice()]);
             match core.upload(&key, UploadId(upload)) {
@@ -134,6 +136,7 @@ impl Bucket {
                 Ok(_) | Err(BucketError::NoSuchUpload { .. }) => (), // It is young, or done by now.
                 Err(error) => return Err(error),
             }
+            from = upload.checked_add(1);
         }
         Ok(expired)
     }
@@ -148,7 +151,7 @@ impl Core {
         }
     }
 
-    fn part(&self, upload: UploadId, number: u16) -> Result<Option<ObjectRecord>, BucketError> {
+    pub(super) fn part(&self, upload: UploadId, number: u16) -> Result<Option<ObjectRecord>, BucketError> {
         match self.index.get(Table::Uploads, &part_key(upload.0, number))? {
             Some(bytes) => Ok(Some(ObjectRecord::decode(&bytes)?)),
             None => Ok(None),

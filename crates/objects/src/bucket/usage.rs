@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use format::objects::settings::Figures;
 
 use super::error::BucketError;
-use super::locks::add;
+use super::locks::{add, subtract};
 
 pub(super) struct Usage(Mutex<UsageState>);
 
@@ -74,7 +74,7 @@ impl Usage {
     ) -> Result<GrowthReservation<'_>, BucketError> {
         let growth_bytes = bytes_of(after).saturating_sub(bytes_of(before));
         let mut state = self.lock();
-        let used_bytes = bytes_of(&state.figures) + state.reserved_bytes;
+        let used_bytes = bytes_of(&state.figures).saturating_add(state.reserved_bytes);
         match state.quota_bytes {
             Some(quota_bytes)
                 if growth_bytes > 0 && used_bytes.saturating_add(growth_bytes) > quota_bytes =>
@@ -94,10 +94,7 @@ impl GrowthReservation<'_> {
     pub(super) fn settle(self, before: &Figures, after: &Figures) {
         let figures = &mut self.usage.lock().figures;
         add(figures, after);
-        figures.objects -= before.objects;
-        figures.object_bytes -= before.object_bytes;
-        figures.parts -= before.parts;
-        figures.part_bytes -= before.part_bytes;
+        subtract(figures, before);
     }
 }
 
@@ -108,5 +105,5 @@ impl Drop for GrowthReservation<'_> {
 }
 
 fn bytes_of(figures: &Figures) -> u64 {
-    figures.object_bytes + figures.part_bytes
+    figures.object_bytes.saturating_add(figures.part_bytes)
 }

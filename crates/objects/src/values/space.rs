@@ -80,6 +80,11 @@ impl Space {
         lock(&self.state)
     }
 
+    /// The chunks that there are.
+    pub(super) fn range(&self) -> Range<u64> {
+        self.chunks.clone()
+    }
+
     /// How many chunks there are.
     pub(super) fn chunks(&self) -> u64 {
         self.chunks.end - self.chunks.start

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use store::{CreateOptions, Durability, Options, Store};
 
 use crate::bucket::{
-    Bucket, BucketError, BucketOptions, Condition, DeleteOptions, FinishOptions, ListOptions,
-    OpenOptions, Put, PutOptions, Reader,
+    Bucket, BucketCheck, BucketError, BucketOptions, CheckOptions, Condition, DeleteOptions,
+    FinishOptions, ListOptions, OpenOptions, Put, PutOptions, Reader,
 };
 use crate::values::cutter::SegmentPolicy;
 use crate::volume::BucketVolume;
@@ -55,6 +55,19 @@ pub(super) fn noise(length: usize, seed: u64) -> Vec<u8> {
         (state >> 40) as u8
     };
     (0..length).map(|at| if at % 2 == 0 { next() } else { 0x55 }).collect()
+}
+
+/// Holds the bucket to be whole: in one walk, and in many little windows.
+pub(super) fn check_whole(bucket: &Bucket) -> BucketCheck {
+    let [check, walks] = [1 << 20, 0].map(|memory_bytes| {
+        let options = CheckOptions { memory_bytes, ..CheckOptions::default() };
+        bucket.check(&options, |_, _| Ok(())).unwrap()
+    });
+    for check in [&check, &walks] {
+        assert!(check.is_whole(), "{:?} {:?}", check.index.damage, check.problems);
+        assert_eq!(check.figures, bucket.figures());
+    }
+    check
 }
 
 pub(super) trait Shorthand {
