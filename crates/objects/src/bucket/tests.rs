@@ -1,6 +1,11 @@
 //! A bucket over a real volume of a store in memory.
 
 mod basics;
+mod checks;
+mod full_store;
+mod listings;
 mod model;
 mod recorded;
 mod rig;
+mod threads;
+mod uploads;

@@ -151,7 +151,11 @@ impl Core {
         }
     }
 
-    pub(super) fn part(&self, upload: UploadId, number: u16) -> Result<Option<ObjectRecord>, BucketError> {
+    pub(super) fn part(
+        &self,
+        upload: UploadId,
+        number: u16,
+    ) -> Result<Option<ObjectRecord>, BucketError> {
         match self.index.get(Table::Uploads, &part_key(upload.0, number))? {
             Some(bytes) => Ok(Some(ObjectRecord::decode(&bytes)?)),
             None => Ok(None),
