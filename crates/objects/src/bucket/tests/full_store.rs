@@ -1,5 +1,7 @@
 //! A store without room: puts are refused, deletions go on, and what they free is written again.
 
+use store::WriteRoom;
+
 use super::rig::{DELETE, LITTLE, NOW_MS, Shorthand, check_whole, create, store_of};
 use crate::bucket::{Bucket, Condition, PutOptions};
 
@@ -18,6 +20,8 @@ fn random(length: usize, seed: u64) -> Vec<u8> {
 #[test]
 fn a_full_store_is_emptied_by_deletions_and_filled_again_ten_times() {
     let store = store_of(64 << 20);
+    // What deletions need: log, and the steps of a merge.
+    store.client().keep_for_release(WriteRoom::of_chunks(1500, 1500));
     let (volume, mut bucket) = create(&store, "bucket");
     let mut counts = Vec::new();
     for round in 0..10_u64 {
