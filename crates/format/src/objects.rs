@@ -9,9 +9,9 @@
 //! ```
 //!
 //! The index holds records of objects (`record.rs`), which have lists of segments (`segments.rs`),
-//! extents that are free, to be freed, or shared (`extents.rs`), objects by the time when they expire
-//! (`expiry.rs`), multi-part uploads (`uploads.rs`) and settings (`settings.rs`). Addresses of the value space
-//! are *chunks*: bytes of the volume divided by [`CHUNK_BYTES`].
+//! extents that are free, to be freed, or shared (`extents.rs`), objects by the time when they
+//! expire (`expiry.rs`), multi-part uploads (`uploads.rs`) and settings (`settings.rs`). Addresses
+//! of the value space are *chunks*: bytes of the volume divided by [`CHUNK_BYTES`].
 
 pub mod expiry;
 pub mod extents;

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The states of a key, and why each operation leaves one of them after any crash: decision 061.
-//! Nothing here has a clock, a thread or randomness: callers pass the time, and a thread above calls
-//! [`Bucket::merge_if_due`], [`Bucket::trim_some`] and [`Bucket::expire_some`].
+//! Nothing here has a clock, a thread or randomness: callers pass the time, and a thread above
+//! calls [`Bucket::merge_if_due`], [`Bucket::trim_some`] and [`Bucket::expire_some`].
 //!
 //! Locks are taken in this order: stripes by their numbers; then those of the values and the index.
 
@@ -51,10 +51,10 @@ use usage::Usage;
 use versions::Versions;
 
 pub use check::{BucketCheck, BucketProblem, CheckOptions};
-pub use condition::{Condition, Found};
+pub use condition::Condition;
 pub use copy::{CopiedMetadata, CopyOptions};
 pub use delete::DeleteOptions;
-pub use error::BucketError;
+pub use error::{BucketError, Found};
 pub use expiry::Expired;
 pub use get::Reader;
 pub use info::{Metadata, ObjectInfo};

@@ -6,11 +6,12 @@
 //! 2, upload (8 B), number of a part (2 B)         record of the part
 //! ```
 //!
-//! Numbers are big endian. Entries of the first kind have the order of (key, upload), so uploads are
-//! listed by prefix; those of the second have the order in which uploads were begun. A key in groups
-//! is a group for each [`GROUP_BYTES`] bytes of it: these bytes, zeros up to the group's length, and
-//! a byte that says how many they are, or [`GROUP_GOES_ON`] when another group follows. So no key in
-//! groups is the beginning of another, their order is that of the keys, and the longest fits.
+//! Numbers are big endian. Entries of the first kind have the order of (key, upload), so uploads
+//! are listed by prefix; those of the second have the order in which uploads were begun. A key in
+//! groups is a group for each [`GROUP_BYTES`] bytes of it: these bytes, zeros up to the group's
+//! length, and a byte that says how many they are, or [`GROUP_GOES_ON`] when another group
+//! follows. So no key in groups is the beginning of another, their order is that of the keys, and
+//! the longest fits.
 
 use crate::error::{FormatError, Structure};
 use crate::objects::OBJECT_KEY_BYTES_MAX;
@@ -158,7 +159,8 @@ mod tests {
     proptest! {
         #[test]
         fn entries_come_back(key in key(), upload: u64, number in 0..=10_000_u16) {
-            for entry in [UploadEntry::Upload { key, upload }, UploadEntry::Part { upload, number }] {
+            let both = [UploadEntry::Upload { key, upload }, UploadEntry::Part { upload, number }];
+            for entry in both {
                 let bytes = entry.encode();
                 prop_assert!(bytes.len() <= KEY_BYTES_MAX);
                 prop_assert_eq!(UploadEntry::decode(&bytes), Ok(entry));

@@ -4,7 +4,7 @@
 
 use format::objects::record::{ETag, ObjectRecord};
 
-use super::error::BucketError;
+use super::error::{BucketError, Found};
 
 /// What the object of a key must be like; one that has expired is none.
 ///
@@ -31,17 +31,6 @@ pub enum Condition {
     UnmodifiedSince(u64),
     /// All of these hold.
     All(Vec<Condition>),
-}
-
-/// What a request found that it does not want.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Version of the object.
-    pub version: u64,
-    /// Its ETag.
-    pub etag: ETag,
-    /// When it was put, in milliseconds since 1970.
-    pub created_unix_ms: u64,
 }
 
 impl Condition {

@@ -45,8 +45,8 @@ pub struct CopyOptions {
     pub condition: Condition,
     /// Which bytes; none: all.
     pub range: Option<Range<u64>>,
-    /// MD5 of these bytes, if it is known. Else a copy of all has the ETag of its source, and one of
-    /// a range has one that no other object of the bucket has.
+    /// MD5 of these bytes, if it is known. Else a copy of all has the ETag of its source, and one
+    /// of a range has one that no other object of the bucket has.
     pub md5: Option<[u8; 16]>,
     /// What the copy says of itself.
     pub metadata: CopiedMetadata,

@@ -2,12 +2,22 @@
 
 use format::FormatError;
 use format::objects::OBJECT_KEY_BYTES_MAX;
-use format::objects::record::PARTS_MAX;
+use format::objects::record::{ETag, PARTS_MAX};
 use store::RequestError;
 
-use super::condition::Found;
 use crate::index::IndexError;
 use crate::values::ValueError;
+
+/// What a request found that it does not want.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Version of the object.
+    pub version: u64,
+    /// Its ETag.
+    pub etag: ETag,
+    /// When it was put, in milliseconds since 1970.
+    pub created_unix_ms: u64,
+}
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]

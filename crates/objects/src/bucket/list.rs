@@ -1,8 +1,8 @@
 //! Lists objects in the order of their keys.
 //!
-//! What is under a delimiter is one entry of a listing, and is passed over by a new scan from behind
-//! it: a scan costs as much as some entries, so only where a page of entries did not end it. Pages
-//! grow while no such prefix was met.
+//! What is under a delimiter is one entry of a listing, and is passed over by a new scan from
+//! behind it: a scan costs as much as some entries, so only where a page of entries did not end
+//! it. Pages grow while no such prefix was met.
 
 use format::objects::record::ObjectRecord;
 

@@ -1,8 +1,8 @@
 //! Locks of keys, and what the bucket holds, in as many parts.
 //!
-//! A lock guards all keys of its stripe: their records, their uploads, and the counts of the stripe.
-//! Because its holder alone changes these counts, the counts of the index are those of the records,
-//! in whatever order batches of other stripes are made.
+//! A lock guards all keys of its stripe: their records, their uploads, and the counts of the
+//! stripe. Because its holder alone changes these counts, the counts of the index are those of the
+//! records, in whatever order batches of other stripes are made.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

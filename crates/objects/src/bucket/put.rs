@@ -121,8 +121,8 @@ impl Writer {
     /// Ends the object: it is visible when this returns, and replaces what the key held.
     ///
     /// # Errors
-    /// [`BucketError`]: nothing has changed; where it is the flush of a durable put that failed, the
-    /// object is there, and a crash may take it back.
+    /// [`BucketError`]: nothing has changed; where it is the flush of a durable put that failed,
+    /// the object is there, and a crash may take it back.
     pub fn finish(self, finish: FinishOptions) -> Result<Put, BucketError> {
         let Self { core, key, options, value } = self;
         let checksums = sorted(finish.checksums)?;

@@ -5,8 +5,8 @@
 //!                                                             └─ abort, expire_uploads ─> nothing
 //! ```
 //!
-//! All entries of an upload are guarded by the lock of its object's key. A part counts for the quota
-//! as an object does.
+//! All entries of an upload are guarded by the lock of its object's key. A part counts for the
+//! quota as an object does.
 
 mod complete;
 mod list;

@@ -5,8 +5,8 @@
 //!    └────── dropped: what was reserved is free again
 //! ```
 //!
-//! Invariant: what is held and what is reserved together are at most the quota, unless the quota was
-//! lowered since. So of many puts side by side none gets past it.
+//! Invariant: what is held and what is reserved together are at most the quota, unless the quota
+//! was lowered since. So of many puts side by side none gets past it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

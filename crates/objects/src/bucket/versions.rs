@@ -1,7 +1,8 @@
 //! Numbers for versions of objects and for uploads: each is given once in the life of the bucket.
 //!
-//! The index has a number that none given out has reached. It is raised by [`STEP`] before the first
-//! of a step is given, so a put changes it once in [`STEP`] times, and what a crash loses is numbers.
+//! The index has a number that none given out has reached. It is raised by [`STEP`] before the
+//! first of a step is given, so a put changes it once in [`STEP`] times, and what a crash loses is
+//! numbers.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -5,10 +5,10 @@
 //!      └─ the next one, until the space has been counted: each walks over all values again
 //! ```
 //!
-//! The counts are kept where they change, and neighbours that say the same are one: what many small
-//! values carve off a region one behind the other is two changes when all have been seen. When there
-//! are more changes than memory has room for, the upper half of the window is left to the next one.
-//! So there is one window for as many ranges as `memory_bytes` / 128 at least.
+//! The counts are kept where they change, and neighbours that say the same are one: what many
+//! small values carve off a region one behind the other is two changes when all have been seen.
+//! When there are more changes than memory has room for, the upper half of the window is left to
+//! the next one. So there is one window for as many ranges as `memory_bytes` / 128 at least.
 //!
 //! A block that several name is walked below once. These blocks are remembered, and they are as few
 //! as there are copies of long values.
@@ -44,7 +44,8 @@ pub enum ChunkProblem {
     Leaked(Range<u64>),
     /// They are in more than one state.
     #[error(
-        "chunks {} to {} are named {named} times, to be freed {to_free} times and free {free} times",
+        "chunks {} to {} are named {named} times, to be freed {to_free} times and free {free} \
+         times",
         .chunks.start, .chunks.end
     )]
     SeveralStates {
@@ -71,7 +72,11 @@ pub enum ChunkProblem {
         counted: i64,
     },
     /// Something names them that no value can be given.
-    #[error("chunks {} to {} are in use outside the value space that was given out", .0.start, .0.end)]
+    #[error(
+        "chunks {} to {} are in use outside the value space that was given out",
+        .0.start,
+        .0.end
+    )]
     OutsideSpace(Range<u64>),
     /// A block of a list cannot be read: what it names counts as leaked.
     #[error("the block in chunk {block_chunk} cannot be read: {reason}")]

@@ -1,5 +1,5 @@
-//! A volume that remembers what was written to it, chunk by chunk, so that a kill behind any of them
-//! can be made in another.
+//! A volume that remembers what was written to it, chunk by chunk, so that a kill behind any of
+//! them can be made in another.
 
 use std::sync::{Arc, Mutex};
 
