@@ -7,8 +7,8 @@
 //!
 //! Nobody may change the bucket meanwhile: it is that of a snapshot, or nobody else has opened it.
 //! The value space is counted in as many walks over all records as `memory_bytes` asks for: one
-//! walk for about `memory_bytes` / 128 ranges that objects have apart from one another. With a
-//! gibibyte that is one walk for 8 million objects at random places, and one for any number of
+//! walk for about `memory_bytes` / 256 ranges that objects have apart from one another. With a
+//! gibibyte that is one walk for 4 million objects at random places, and one for any number of
 //! objects that were put one behind the other into fewer ranges than that.
 
 use format::objects::expiry::{decode_expiry_key, expiry_key};

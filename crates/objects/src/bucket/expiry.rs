@@ -18,6 +18,8 @@ pub struct Expired {
     pub objects: u64,
     /// Entries of the table that no object stood behind: a fault of this program, mended.
     pub stale: u64,
+    /// Objects that stay because their records are damaged; a check names them.
+    pub damaged: u64,
     /// Nothing is left that has expired.
     pub is_done: bool,
 }
@@ -30,10 +32,11 @@ impl Bucket {
     pub fn expire_some(&self, now_ms: u64, objects_max: u64) -> Result<Expired, BucketError> {
         self.core.check_writable()?;
         let mut expired = Expired::default();
+        let mut from = Vec::new();
         while expired.objects + expired.stale < objects_max {
             let left = objects_max - expired.objects - expired.stale;
             let limit = left.min(BATCH_OBJECTS as u64) as usize;
-            let entries = self.core.index.scan(Table::Expiry, &[], limit)?;
+            let entries = self.core.index.scan(Table::Expiry, &from, limit)?;
             let mut due: Vec<(u64, &[u8])> = Vec::with_capacity(entries.len());
             for (key, _) in &entries {
                 let (time, key) = decode_expiry_key(key)?;
@@ -47,6 +50,10 @@ impl Bucket {
                 break;
             }
             self.core.expire(&due, &mut expired)?;
+            if let Some(&(time, key)) = due.last() {
+                // A damaged one stays; those behind it are looked at next.
+                from = [expiry_key(time, key).as_slice(), &[0]].concat();
+            }
         }
         Ok(expired)
     }
@@ -61,7 +68,14 @@ impl Core {
             if self.index.get(Table::Expiry, &entry)?.is_none() {
                 continue; // The object was replaced since the scan.
             }
-            match self.record(key)?.filter(|record| record.expires_unix_ms == Some(time)) {
+            let record = match self.record(key) {
+                Err(BucketError::DamagedEntry(_)) => {
+                    batch.damaged += 1;
+                    continue;
+                }
+                record => record?,
+            };
+            match record.filter(|record| record.expires_unix_ms == Some(time)) {
                 Some(record) => {
                     edit.remove_object(key, &record)?;
                     batch.objects += 1;
@@ -75,6 +89,7 @@ impl Core {
         edit.apply()?;
         expired.objects += batch.objects;
         expired.stale += batch.stale;
+        expired.damaged += batch.damaged;
         Ok(())
     }
 }

@@ -12,6 +12,9 @@ use super::info::{Metadata, check_key, living};
 use super::{Bucket, Core};
 use crate::values::ValueWriter;
 
+/// After so many bytes of an object it is seen whether the quota has room for them.
+pub(super) const QUOTA_LOOK_BYTES: u64 = 8 << 20;
+
 /// How an object is put.
 #[derive(Clone, Debug)]
 pub struct PutOptions {
@@ -83,6 +86,8 @@ pub struct Writer {
     key: Vec<u8>,
     options: PutOptions,
     value: ValueWriter,
+    /// Bytes from which the quota is looked at again.
+    next_look_bytes: u64,
 }
 
 impl Bucket {
@@ -99,7 +104,8 @@ impl Bucket {
             options.condition.judge(living(found.as_ref(), options.now_ms))?;
         }
         let value = self.core.values.writer(self.core.segments);
-        Ok(Writer { core: Arc::clone(&self.core), key: key.to_vec(), options, value })
+        let (core, key) = (Arc::clone(&self.core), key.to_vec());
+        Ok(Writer { core, key, options, value, next_look_bytes: QUOTA_LOOK_BYTES })
     }
 }
 
@@ -107,9 +113,20 @@ impl Writer {
     /// Appends bytes to the object.
     ///
     /// # Errors
-    /// [`BucketError`]; then the writer is to be dropped.
+    /// [`BucketError`]; then the writer is to be dropped. A long object that does not fit the quota
+    /// is refused on the way, one that still may at its end.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), BucketError> {
-        Ok(self.value.write(bytes)?)
+        self.value.write(bytes)?;
+        let length_bytes = self.value.length_bytes();
+        if length_bytes < self.next_look_bytes {
+            return Ok(());
+        }
+        self.next_look_bytes = length_bytes + QUOTA_LOOK_BYTES;
+        let before_bytes = match self.core.record(&self.key) {
+            Ok(record) => record.map_or(0, |record| record.size_bytes()),
+            Err(_) => return Ok(()), // The end of the object says so.
+        };
+        self.core.usage.check(length_bytes.saturating_sub(before_bytes))
     }
 
     /// Bytes up to now.
@@ -124,7 +141,7 @@ impl Writer {
     /// [`BucketError`]: nothing has changed; where it is the flush of a durable put that failed,
     /// the object is there, and a crash may take it back.
     pub fn finish(self, finish: FinishOptions) -> Result<Put, BucketError> {
-        let Self { core, key, options, value } = self;
+        let Self { core, key, options, value, .. } = self;
         let checksums = sorted(finish.checksums)?;
         let written = value.finish()?;
         let mut edit = core.edit([key.as_slice()]);

@@ -74,17 +74,30 @@ impl Usage {
     ) -> Result<GrowthReservation<'_>, BucketError> {
         let growth_bytes = bytes_of(after).saturating_sub(bytes_of(before));
         let mut state = self.lock();
-        let used_bytes = bytes_of(&state.figures).saturating_add(state.reserved_bytes);
-        match state.quota_bytes {
+        state.check(growth_bytes)?;
+        state.reserved_bytes += growth_bytes;
+        Ok(GrowthReservation { usage: self, growth_bytes })
+    }
+
+    /// Whether a batch that adds so many bytes would be refused now.
+    ///
+    /// # Errors
+    /// [`BucketError::QuotaExceeded`].
+    pub(super) fn check(&self, growth_bytes: u64) -> Result<(), BucketError> {
+        self.lock().check(growth_bytes)
+    }
+}
+
+impl UsageState {
+    fn check(&self, growth_bytes: u64) -> Result<(), BucketError> {
+        let used_bytes = bytes_of(&self.figures).saturating_add(self.reserved_bytes);
+        match self.quota_bytes {
             Some(quota_bytes)
                 if growth_bytes > 0 && used_bytes.saturating_add(growth_bytes) > quota_bytes =>
             {
                 Err(BucketError::QuotaExceeded { quota_bytes, used_bytes, growth_bytes })
             }
-            _ => {
-                state.reserved_bytes += growth_bytes;
-                Ok(GrowthReservation { usage: self, growth_bytes })
-            }
+            _ => Ok(()),
         }
     }
 }

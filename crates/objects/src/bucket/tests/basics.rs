@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use store::Durability;
+
 use super::rig::{DELETE, LITTLE, NOW_MS, Shorthand, create, md5_of, noise, store_of};
 use crate::bucket::{Bucket, BucketError, Condition, FinishOptions, PutOptions};
+use crate::index::{Change, Index, Table};
 
 #[test]
 fn what_is_put_is_there_until_it_is_deleted() {
@@ -145,4 +148,38 @@ fn the_quota_holds() {
     bucket.delete(b"other", &Condition::None, DELETE).unwrap();
     bucket.set_quota(None, DELETE.durability).unwrap();
     bucket.put_bytes(b"other", &[2; 5000]);
+}
+
+#[test]
+fn a_long_object_over_the_quota_is_refused_on_the_way() {
+    let store = store_of(64 << 20);
+    let (_, bucket) = create(&store, "bucket");
+    bucket.set_quota(Some(9 << 20), Durability::Acknowledged).unwrap();
+    let zeros = vec![0; 1 << 20];
+    let mut writer = bucket.put(b"long", PutOptions::new(NOW_MS)).unwrap();
+    let refused = (0..100).find_map(|_| writer.write(&zeros).err());
+    assert!(matches!(refused, Some(BucketError::QuotaExceeded { .. })), "{refused:?}");
+    assert!(writer.length_bytes() <= 17 << 20);
+    drop(writer);
+    // One that replaces another as long as itself adds nothing.
+    bucket.put_bytes(b"key", &vec![1; 9 << 20]);
+    bucket.put_bytes(b"key", &vec![2; 9 << 20]);
+}
+
+#[test]
+fn a_damaged_record_stops_no_expiry_of_others() {
+    let store = store_of(64 << 20);
+    let (_, bucket) = create(&store, "bucket");
+    let expiring = PutOptions { expires_unix_ms: Some(NOW_MS + 5), ..PutOptions::new(NOW_MS) };
+    for number in 0..150_u8 {
+        bucket.put_with(&[number], b"value", expiring.clone()).unwrap();
+    }
+    let damaged = (0..100).map(|number| Change::Set {
+        table: Table::Objects,
+        key: vec![number],
+        value: b"no record".to_vec(),
+    });
+    bucket.core.index.apply(damaged.collect(), Durability::Acknowledged).unwrap();
+    let expired = bucket.expire_some(NOW_MS + 5, u64::MAX).unwrap();
+    assert_eq!((expired.objects, expired.damaged, expired.is_done), (50, 100, true));
 }
