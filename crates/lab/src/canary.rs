@@ -268,6 +268,7 @@ fn check_of(broken: &Broken) -> &'static str {
         Broken::Figure { .. } => "figures",
         Broken::Request { .. } | Broken::Answer { .. } => "answers",
         Broken::StandsStill { .. } => "progress",
+        Broken::Objects { .. } => "objects",
         _ => "another",
     }
 }

@@ -70,6 +70,12 @@ pub enum Broken {
         /// Requests without an answer.
         waiting: usize,
     },
+    /// A bucket does not hold what it should, or fails where it should not.
+    #[error("{what}")]
+    Objects {
+        /// What is wrong.
+        what: String,
+    },
     /// The machine would not let a run begin.
     #[error("the simulation cannot run: {0}")]
     Machine(String),

@@ -8,6 +8,7 @@
 //! oracle.rs     which prefixes explain what is found       shrink.rs  a failing script made short
 //! damage        wrong bytes in stores, and their repair: one hit, or two (damage/twice)
 //! fullness.rs   stores that are filled to the last chunk
+//! objects       buckets: puts, merges, snapshots, crashes at every write
 //! image         stores of earlier releases, kept for the tests
 //! ```
 //!
@@ -27,6 +28,7 @@ mod dice;
 mod failure;
 pub mod fullness;
 pub mod image;
+mod objects;
 mod oracle;
 mod range;
 pub mod schedules;
@@ -42,6 +44,7 @@ pub(crate) fn opener() -> engine::Opener {
     engine::Opener::new("the lab", 0)
 }
 
+pub use crate::objects::{ObjectPlan, ObjectSummary};
 pub use damage::{DamageRow, DamageTable};
 pub use dice::Dice;
 pub use failure::{Broken, Failure};

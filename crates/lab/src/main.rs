@@ -5,6 +5,7 @@
 //!
 //! With `--features mutants` there is also `canary`: known bugs, each of which must be found.
 
+mod buckets;
 #[cfg(feature = "mutants")]
 mod canary;
 mod fill;
@@ -31,6 +32,8 @@ enum Command {
     Simulate(night::Arguments),
     /// Fill stores until they refuse, relieve them, and fill them again.
     Fill(fill::Arguments),
+    /// Put, copy, delete, merge and roll back in buckets; crash at every write, recover, compare.
+    Objects(buckets::Arguments),
     /// Run a script that a failing seed was shrunk to.
     Replay {
         /// The script, as it was printed.
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Simulate(arguments) => night::simulate(&arguments),
         Command::Fill(arguments) => fill::fill(&arguments),
+        Command::Objects(arguments) => buckets::objects(&arguments),
         Command::Replay { file } => replay(&file),
         Command::Image { version, folder } => make_image(version, &folder),
         #[cfg(feature = "mutants")]

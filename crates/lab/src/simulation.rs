@@ -345,7 +345,7 @@ fn in_run(broken: Broken) -> (Option<String>, Broken) {
 
 /// The disk of a new store. It is smaller than any that a user can make, so that it fills, wraps
 /// and checkpoints within a few requests.
-fn new_store(script: &Script) -> Result<MemoryDisk, Broken> {
+pub(crate) fn new_store(script: &Script) -> Result<MemoryDisk, Broken> {
     let shape = &script.shape;
     let geometry = Geometry {
         version: shape.detection.format_version(),

@@ -33,6 +33,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     (
         "lab",
         &[
+            "objects",
             "store",
             "engine",
             "tables",

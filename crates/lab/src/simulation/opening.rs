@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use disk::{Doorbell, MemoryDisk};
 use engine::{
-    Address, Ask, Caches, Client, Completions, DomainSecret, Done, Engine, OpenReport, OpenVolume,
-    Options, Reply, RequestError, Stats, VolumeInfo, control,
+    Accepted, Address, Ask, Caches, ChunkBuf, Client, Completions, DomainSecret, Done, Engine,
+    OpenReport, OpenVolume, Options, Reply, RequestError, Stats, VolumeInfo, control,
 };
 use format::features::Features;
 use format::superblock::Geometry;
@@ -192,11 +192,41 @@ impl Opening {
         self.next_tag += 1;
         let (done, pending) = Done::pending();
         send(&self.client, done);
+        self.step_until(|_| pending.try_take())?.map_err(Broken::Request)
+    }
+
+    /// The same of a write, which may be acknowledged at once.
+    pub(crate) fn ask_or_accepted(
+        &mut self,
+        send: impl FnOnce(&Client, Done<()>) -> Accepted,
+    ) -> Result<(), Broken> {
+        self.next_tag += 1;
+        let (done, pending) = Done::pending();
+        match send(&self.client, done) {
+            Accepted::Now => Ok(()),
+            Accepted::Later => self.step_until(|_| pending.try_take())?.map_err(Broken::Request),
+        }
+    }
+
+    /// A buffer of the write buffer, once that has room.
+    pub(crate) fn buffer(
+        &mut self,
+        offset_bytes: u64,
+        length_bytes: usize,
+    ) -> Result<ChunkBuf, Broken> {
+        match self.client.try_buffer(offset_bytes, length_bytes) {
+            Some(buf) => Ok(buf),
+            None => self.step_until(|client| client.try_buffer(offset_bytes, length_bytes)),
+        }
+    }
+
+    /// Steps until there is what is looked for.
+    fn step_until<T>(&mut self, look: impl Fn(&Client) -> Option<T>) -> Result<T, Broken> {
         let mut still = 0;
         loop {
             let moved = self.step();
-            if let Some(outcome) = pending.try_take() {
-                return outcome.map_err(Broken::Request);
+            if let Some(found) = look(&self.client) {
+                return Ok(found);
             }
             if !moved {
                 still += 1;

@@ -1,0 +1,99 @@
+//! `lab objects`: buckets in the simulator, many seeds on several threads.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use clap::Args;
+use lab::{Failure, ObjectPlan, ObjectSummary};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// First seed; the same seed gives the same run.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many seeds, one run each.
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+    /// Operations of each life of a store.
+    #[arg(long, default_value_t = 40)]
+    steps: u64,
+    /// Lives of a run; each ends with a crash or a close.
+    #[arg(long, default_value_t = 3)]
+    lives: u64,
+    /// Look aside at one write of so many: what would a crash at it leave? 0: at none.
+    #[arg(long, default_value_t = 4)]
+    one_in: u64,
+    /// Go on with further seeds until so many crash points were looked at.
+    #[arg(long, default_value_t = 0)]
+    points: u64,
+    /// Threads, one seed each.
+    #[arg(long, default_value_t = 1)]
+    jobs: u64,
+}
+
+/// Runs all seeds, and prints what they came to.
+pub(crate) fn objects(arguments: &Arguments) -> ExitCode {
+    let begun = Instant::now();
+    let next = AtomicU64::new(arguments.seed);
+    let failed = AtomicBool::new(false);
+    let total = Mutex::new((0_u64, ObjectSummary::default(), Vec::<(u64, Failure)>::new()));
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            let points = total.lock().unwrap_or_else(PoisonError::into_inner).1.points.total();
+            let is_over = match arguments.points {
+                0 => seed >= arguments.seed.saturating_add(arguments.seeds),
+                wanted => points >= wanted,
+            };
+            if is_over || failed.load(Ordering::Relaxed) {
+                return;
+            }
+            let run = arguments.plan(seed).run();
+            failed.fetch_or(run.is_err(), Ordering::Relaxed);
+            let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+            match run {
+                Ok(summary) => {
+                    total.0 += 1;
+                    total.1.add(&summary);
+                }
+                Err(failure) => total.2.push((seed, failure)),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..arguments.jobs.max(1)).for_each(|_| drop(scope.spawn(work)));
+    });
+    let (seeds, summary, failures) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let ObjectSummary { operations, crashes, writes, points, refused, .. } = summary;
+    let ObjectSummary { refused_deletions, stopped, rotten, versions, digest, .. } = summary;
+    println!(
+        "{seeds} seeds from {} on: {operations} operations, {writes} device writes, {crashes} \
+         crashes lived through, {} crash points ({} of them in openings, {} with a cut journal); \
+         {refused} refused for want of room ({refused_deletions} deletions), {stopped} times the \
+         disk failed, {rotten} times chunks rotted, {versions} snapshots and rollbacks; {:.0} s, \
+         digest {digest:016x}",
+        arguments.seed,
+        points.total(),
+        points.recoveries,
+        points.cuts,
+        begun.elapsed().as_secs_f64()
+    );
+    for (seed, failure) in &failures {
+        let ObjectPlan { steps, lives, one_in, .. } = arguments.plan(*seed);
+        println!("seed {seed} fails: {failure}");
+        println!(
+            "again: cargo run -p lab -- objects --seed {seed} --steps {steps} --lives {lives} \
+             --one-in {one_in}"
+        );
+    }
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Arguments {
+    fn plan(&self, seed: u64) -> ObjectPlan {
+        let Self { steps, lives, one_in, .. } = *self;
+        ObjectPlan { seed, steps, lives, one_in }
+    }
+}

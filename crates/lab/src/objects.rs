@@ -1,0 +1,252 @@
+//! Buckets in the simulator: one store with two of them and a block volume that competes for room,
+//! life after life, and each write of it looked at aside.
+//!
+//! ```text
+//! life.rs      operations by the seed, what goes wrong, how a life ends
+//! store.rs     an opened store: find.. all that it holds      bucket.rs  a bucket on its parts
+//! history.rs   what it held, state after state: the oracle    recount.rs who names which chunk
+//! aside.rs     a crash at one write, and one of the opening   step_volume.rs  the engine, stepped
+//! ```
+//!
+//! What is found after a crash is one state of the history at or behind the durable one, for all
+//! buckets, snapshots and volumes at once: the store has one order of writes.
+
+pub(crate) mod aside;
+pub(crate) mod bucket;
+pub(crate) mod history;
+mod life;
+pub(crate) mod recount;
+mod rot;
+pub(crate) mod step_volume;
+pub(crate) mod store;
+#[cfg(test)]
+mod tests;
+
+use disk::{Loss, MemoryDisk};
+use engine::{Detection, control};
+
+use crate::dice::{Dice, Digest, mixed};
+use crate::failure::{Broken, Failure};
+use crate::objects::history::{History, State};
+use crate::objects::life::Life;
+use crate::objects::store::Store;
+use crate::script::{End, Script, Shape};
+use crate::simulation::aside::{Points, check, check_crashed};
+use crate::simulation::new_store;
+use crate::simulation::tap::{Ear, Watch, leave};
+
+/// What to simulate of buckets.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectPlan {
+    /// Of everything.
+    pub seed: u64,
+    /// Operations of each life.
+    pub steps: u64,
+    /// Lives of the store.
+    pub lives: u64,
+    /// One of so many writes is looked at aside; 0: none.
+    pub one_in: u64,
+}
+
+/// What a run of buckets did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectSummary {
+    /// Operations.
+    pub operations: u64,
+    /// Lives that ended in a crash.
+    pub crashes: u64,
+    /// Device writes.
+    pub writes: u64,
+    /// Crashes that were looked at aside.
+    pub points: Points,
+    /// Operations that were refused for want of room.
+    pub refused: u64,
+    /// Deletions among them.
+    pub refused_deletions: u64,
+    /// Times that writing stopped because the disk failed.
+    pub stopped: u64,
+    /// Times that chunks of a bucket were made unreadable.
+    pub rotten: u64,
+    /// Snapshots and rollbacks.
+    pub versions: u64,
+    /// Stands for every operation on the disk and every answer, in their order.
+    pub digest: u64,
+}
+
+impl ObjectSummary {
+    /// Adds what another run did.
+    pub fn add(&mut self, other: &Self) {
+        self.operations += other.operations;
+        self.crashes += other.crashes;
+        self.writes += other.writes;
+        self.points.add(other.points);
+        self.refused += other.refused;
+        self.refused_deletions += other.refused_deletions;
+        self.stopped += other.stopped;
+        self.rotten += other.rotten;
+        self.versions += other.versions;
+        self.digest ^= other.digest;
+    }
+}
+
+impl ObjectPlan {
+    /// The usual run of a seed.
+    #[must_use]
+    pub fn of_seed(seed: u64) -> Self {
+        Self { seed, steps: 40, lives: 3, one_in: 4 }
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// The first [`Failure`].
+    pub fn run(&self) -> Result<ObjectSummary, Failure> {
+        let mut run = Run::new(*self).map_err(|broken| Failure {
+            broken,
+            life: 0,
+            request: 0,
+            aside: None,
+        })?;
+        match run.run_through() {
+            Ok(()) => Ok(run.summary),
+            Err((aside, broken)) => {
+                Err(Failure { broken, life: run.life, request: run.step, aside })
+            }
+        }
+    }
+
+    /// The store: every third is tight, some have few pages in memory.
+    fn shape(&self) -> Shape {
+        let tight = self.seed % 3 == 2;
+        let few_pages = self.seed / 3 % 3 == 1;
+        Shape {
+            seed: self.seed,
+            zones: 1,
+            containers: if tight { 5 } else { 24 },
+            tables_bytes: 16 << 20,
+            journal_bytes: 4 << 20,
+            cache_pages: if few_pages { 96 } else { 4096 },
+            dirty_pages_max: if few_pages { 16 } else { 48 },
+            young_max: 200,
+            contents: 1000,
+            tight,
+            copies_above: if self.seed % 4 == 1 { 3 } else { 0 },
+            detection: Detection::default(),
+            domains: 0,
+            varies: self.seed % 2 == 0,
+        }
+    }
+}
+
+/// What is wrong, and aside of the run where.
+type Outcome<T> = Result<T, (Option<String>, Broken)>;
+
+/// A run under way.
+struct Run {
+    plan: ObjectPlan,
+    shape: Shape,
+    disk: MemoryDisk,
+    history: History,
+    /// The state that was durable when the last life ended.
+    flushed: usize,
+    closed: bool,
+    dice: Dice,
+    digest: Digest,
+    summary: ObjectSummary,
+    life: usize,
+    step: usize,
+    /// The next snapshot's number.
+    snapshots: u32,
+}
+
+impl Run {
+    fn new(plan: ObjectPlan) -> Result<Self, Broken> {
+        let shape = plan.shape();
+        let disk = new_store(&Script { shape: shape.clone(), lives: Vec::new() })?;
+        Ok(Self {
+            plan,
+            shape,
+            disk,
+            history: History::of(State::default()),
+            flushed: 0,
+            closed: true,
+            dice: Dice::new(mixed(plan.seed, 77)),
+            digest: Digest::default(),
+            summary: ObjectSummary::default(),
+            life: 0,
+            step: 0,
+            snapshots: store::SNAPSHOTS,
+        })
+    }
+
+    fn run_through(&mut self) -> Outcome<()> {
+        for _ in 0..self.plan.lives {
+            self.life += 1;
+            self.step = 0;
+            self.live()?;
+        }
+        // What the last life has left is looked at as well.
+        let (store, _) = self.open(Watch::Nothing)?;
+        store.check_buckets(true).map_err(in_run)?;
+        self.summary.digest = self.digest.value();
+        Ok(())
+    }
+
+    /// Opens the store, compares it with what the last life left, and begins anew from there.
+    fn open(&mut self, watch: Watch) -> Outcome<(Store, Ear)> {
+        check_crashed(&self.disk).map_err(in_run)?;
+        let ear = Ear::new(watch, mixed(self.plan.seed, self.life as u64), self.flushed);
+        let store = Store::open(&self.disk, &self.shape, ear.clone()).map_err(in_run)?;
+        let found = store.find().map_err(in_run)?;
+        self.history.explain(self.flushed, &found).map_err(in_run)?;
+        for point in ear.take_points() {
+            aside::look(&point, &self.history, &self.shape, &mut self.summary.points)
+                .map_err(|(aside, broken)| (Some(aside), broken))?;
+        }
+        self.history = History::of(found);
+        ear.heard().flushed = 0;
+        store.check_buckets(false).map_err(in_run)?;
+        Ok((store, ear))
+    }
+
+    fn live(&mut self) -> Outcome<()> {
+        let watch = match self.plan.one_in {
+            0 => Watch::Nothing,
+            1 => Watch::Every,
+            of => Watch::OneIn(of),
+        };
+        let (store, ear) = self.open(watch)?;
+        let mut life = Life::new(self, store);
+        life.go_through()?;
+        let (stopped, last, store) = (life.stopped, life.last.take(), life.store);
+        self.summary.writes += ear.heard().writes;
+        self.digest.add(ear.heard().digest.value());
+        self.flushed = ear.heard().flushed;
+        self.closed = !stopped && self.dice.once_in(8);
+        if self.closed {
+            store
+                .stepped
+                .administer(control::Close {})
+                .map_err(|error| in_run(Broken::Request(error)))?;
+            self.flushed = self.history.newest();
+            self.disk = self.disk.left_by_power_loss(self.plan.seed, Loss::All);
+            check(&self.disk).map_err(in_run)?;
+        } else if let Some(point) = last.filter(|_| !stopped && self.dice.once_in(2)) {
+            // In the middle of the last operation.
+            self.flushed = point.flushed;
+            self.disk = point.disk;
+        } else {
+            let end = End::of_number(self.dice.roll());
+            if let Some(left) = leave(&self.disk, end) {
+                self.disk = left;
+            }
+        }
+        self.disk.heal();
+        self.summary.crashes += u64::from(!self.closed);
+        Ok(())
+    }
+}
+
+fn in_run(broken: Broken) -> (Option<String>, Broken) {
+    (None, broken)
+}

@@ -1,0 +1,65 @@
+//! What a crash at one write would leave of buckets.
+
+use disk::Loss;
+use engine::control;
+
+use crate::failure::Broken;
+use crate::objects::history::History;
+use crate::objects::store::Store;
+use crate::script::Shape;
+use crate::simulation::aside::{Points, check_crashed};
+use crate::simulation::tap::{Ear, Point, Watch};
+
+/// One of so many is looked at thoroughly.
+const THOROUGHLY_ONE_IN: u64 = 5;
+
+/// Looks at what a crash would leave, and at a crash of the opening after it.
+pub(crate) fn look(
+    point: &Point,
+    history: &History,
+    shape: &Shape,
+    points: &mut Points,
+) -> Result<(), (String, Broken)> {
+    points.crashes += 1;
+    let place = format!("{} at write {}", point.crash, point.write);
+    let ear = Ear::new(Watch::One, shape.seed ^ point.write, point.flushed);
+    recover(point, history, shape, &ear, points).map_err(|broken| (place.clone(), broken))?;
+    for second in ear.take_points() {
+        points.recoveries += 1;
+        let ear = Ear::new(Watch::Nothing, 0, point.flushed);
+        recover(&second, history, shape, &ear, points).map_err(|broken| {
+            let recovery = format!("{} at write {} of the recovery", second.crash, second.write);
+            (format!("{place}, {recovery}"), broken)
+        })?;
+    }
+    Ok(())
+}
+
+fn recover(
+    point: &Point,
+    history: &History,
+    shape: &Shape,
+    ear: &Ear,
+    points: &mut Points,
+) -> Result<(), Broken> {
+    let is_thorough = point.write.is_multiple_of(THOROUGHLY_ONE_IN);
+    if is_thorough {
+        check_crashed(&point.disk)?;
+    }
+    let store = Store::open(&point.disk, shape, ear.clone())?;
+    ear.heard().stop();
+    {
+        let opening = store.stepped.opening();
+        points.cuts += u64::from(opening.report.cut);
+        points.older_roots += u64::from(opening.report.older_root);
+    }
+    let found = store.find()?;
+    history.explain(point.flushed, &found)?;
+    store.check_buckets(is_thorough)?;
+    if is_thorough {
+        History::of(found).explain(0, &store.find()?)?;
+        store.stepped.administer(control::Close {}).map_err(Broken::Request)?;
+        check_crashed(&point.disk.left_by_power_loss(0, Loss::All))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! What buckets, snapshots and a block volume of one store have held, state after state: what a
+//! crash leaves must be one of them, for everything at once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::failure::Broken;
+
+/// Objects of a bucket: their bytes by their keys.
+pub(crate) type Objects = BTreeMap<Vec<u8>, Arc<[u8]>>;
+
+/// What there is at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    /// By the numbers of their volumes.
+    pub(crate) buckets: BTreeMap<u32, Objects>,
+    /// By the numbers of snapshots: of which volume, and what it held; none: it was no bucket.
+    pub(crate) snapshots: BTreeMap<u32, (u32, Option<Objects>)>,
+    /// Contents of the chunks of the block volume.
+    pub(crate) block: BTreeMap<u64, u64>,
+}
+
+/// The states since the last opening, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    states: Vec<State>,
+}
+
+impl History {
+    /// It begins with what was found.
+    pub(crate) fn of(state: State) -> Self {
+        Self { states: vec![state] }
+    }
+
+    pub(crate) fn now(&self) -> &State {
+        match self.states.last() {
+            Some(state) => state,
+            None => panic!("a history has a state"),
+        }
+    }
+
+    /// The number of the newest state.
+    pub(crate) fn newest(&self) -> usize {
+        self.states.len() - 1
+    }
+
+    pub(crate) fn push(&mut self, state: State) {
+        self.states.push(state);
+    }
+
+    /// A state at or behind the durable one is what was found.
+    ///
+    /// # Errors
+    /// [`Broken::Objects`] with what differs from the nearest.
+    pub(crate) fn explain(&self, durable: usize, found: &State) -> Result<(), Broken> {
+        let allowed = &self.states[durable.min(self.newest())..];
+        if allowed.contains(found) {
+            return Ok(());
+        }
+        let known = self.states.contains(found);
+        let differences = allowed.iter().map(|state| differences(state, found));
+        let nearest = differences.min_by_key(Vec::len).unwrap_or_default();
+        let lines: Vec<String> = nearest.iter().take(6).cloned().collect();
+        let what = format!(
+            "none of {} states from the durable one on is what the store holds{}; the nearest \
+             differs in {} places: {}",
+            allowed.len(),
+            if known { ", but an earlier one is: what was durable is lost" } else { "" },
+            nearest.len(),
+            lines.join("; ")
+        );
+        Err(Broken::Objects { what })
+    }
+}
+
+/// Where two states differ, a sentence each.
+fn differences(expected: &State, found: &State) -> Vec<String> {
+    let mut all = Vec::new();
+    maps(&expected.buckets, &found.buckets, &mut all, |bucket, expected, found, all| {
+        let name = format!("bucket {bucket}");
+        match (expected, found) {
+            (Some(expected), Some(found)) => objects(&name, expected, found, all),
+            (expected, _) => all.push(presence(&name, expected.is_some())),
+        }
+    });
+    maps(&expected.snapshots, &found.snapshots, &mut all, |snapshot, expected, found, all| {
+        let name = format!("snapshot {snapshot}");
+        match (expected, found) {
+            (Some((_, Some(expected))), Some((_, Some(found)))) => {
+                objects(&name, expected, found, all);
+            }
+            (expected, found) if expected != found => {
+                all.push(presence(&name, expected.is_some()));
+            }
+            _ => {}
+        }
+    });
+    maps(&expected.block, &found.block, &mut all, |chunk, expected, found, all| {
+        if expected != found {
+            all.push(format!("chunk {chunk} holds {found:?} instead of {expected:?}"));
+        }
+    });
+    all
+}
+
+fn presence(name: &str, expected: bool) -> String {
+    let state = if expected { "is not there" } else { "is there" };
+    format!("{name} {state}")
+}
+
+fn objects(name: &str, expected: &Objects, found: &Objects, all: &mut Vec<String>) {
+    maps(expected, found, all, |key, expected, found, all| {
+        let key = String::from_utf8_lossy(key);
+        match (expected, found) {
+            (Some(expected), Some(found)) if expected == found => {}
+            (Some(expected), Some(found)) => {
+                let at = expected.iter().zip(&**found).position(|(a, b)| a != b);
+                let (have, want) = (found.len(), expected.len());
+                all.push(format!("{name}: {key} has {have} bytes of {want}, wrong from {at:?} on"));
+            }
+            (expected, _) => all.push(presence(&format!("{name}: {key}"), expected.is_some())),
+        }
+    });
+}
+
+/// Calls `look` with every key of either map.
+fn maps<K: Ord, V>(
+    expected: &BTreeMap<K, V>,
+    found: &BTreeMap<K, V>,
+    all: &mut Vec<String>,
+    look: impl Fn(&K, Option<&V>, Option<&V>, &mut Vec<String>),
+) {
+    let mut keys: Vec<&K> = expected.keys().chain(found.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.into_iter().for_each(|key| look(key, expected.get(key), found.get(key), all));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{History, State};
+
+    fn state(content: u64) -> State {
+        State { block: [(0, content)].into(), ..State::default() }
+    }
+
+    #[test]
+    fn what_is_found_is_a_state_from_the_durable_one_on() {
+        let mut history = History::of(state(0));
+        (1..4).for_each(|content| history.push(state(content)));
+        history.explain(1, &state(1)).unwrap();
+        history.explain(1, &state(3)).unwrap();
+        let lost = history.explain(1, &state(0)).unwrap_err().to_string();
+        assert!(lost.contains("what was durable is lost"), "{lost}");
+        let never = history.explain(1, &state(9)).unwrap_err().to_string();
+        assert!(never.contains("chunk 0 holds Some(9)"), "{never}");
+    }
+}

@@ -1,0 +1,451 @@
+//! One life of a store with buckets: operations that the seed chooses, and what each must come to.
+
+use std::sync::Arc;
+
+use engine::{DeleteRequest, Durability, RequestError, SnapshotRequest, control};
+use objects::values::ValueError;
+
+use crate::dice::mixed;
+use crate::failure::Broken;
+use crate::objects::aside::look;
+use crate::objects::bucket::{Bucket, Cut, broken, is_full, of_engine};
+use crate::objects::history::{Objects, State};
+use crate::objects::store::{BLOCK, BLOCK_CHUNKS_USED, BUCKETS, Store};
+use crate::objects::{Outcome, Run, in_run};
+use crate::simulation::tap::Point;
+use crate::simulation::trouble::{Trouble, is_of_writes};
+
+/// Different keys of a bucket.
+const KEYS: u64 = 24;
+/// Different contents of objects.
+const CONTENTS: u64 = 200;
+/// Snapshots that there may be.
+const SNAPSHOTS_MAX: usize = 2;
+/// Chunks that the block volume is written at a time, at most.
+const BLOCK_BURST: u64 = 12;
+
+/// A life under way.
+pub(super) struct Life<'a> {
+    pub(super) run: &'a mut Run,
+    pub(super) store: Store,
+    /// The store writes no more.
+    pub(super) stopped: bool,
+    /// A crash in the middle of the last operation.
+    pub(super) last: Option<Point>,
+    /// The disk fails from some operation on.
+    trouble: Option<Trouble>,
+}
+
+/// The bytes of an object.
+fn bytes_of(content: u64, length: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(length + 8);
+    let mut at = 0_u64;
+    while bytes.len() < length {
+        // No byte is zero: a chunk of an object is always stored.
+        let word = mixed(content, at) | 0x0101_0101_0101_0101;
+        bytes.extend_from_slice(&word.to_le_bytes()[..4]);
+        bytes.extend_from_slice(&[0x55; 4]);
+        at += 1;
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+impl<'a> Life<'a> {
+    pub(super) fn new(run: &'a mut Run, store: Store) -> Self {
+        Self { run, store, stopped: false, last: None, trouble: None }
+    }
+
+    pub(super) fn go_through(&mut self) -> Outcome<()> {
+        self.make_volumes()?;
+        let fails = self.run.dice.once_in(4);
+        let fails_at = self.run.dice.below(self.run.plan.steps.max(1));
+        for step in 0..self.run.plan.steps {
+            self.run.step += 1;
+            self.run.summary.operations += 1;
+            if fails && step == fails_at {
+                self.begin_trouble();
+            }
+            self.perform().map_err(in_run)?;
+            let steps = self.run.dice.below(30);
+            for _ in 0..steps {
+                self.store.stepped.opening().step();
+            }
+            self.look_aside()?;
+            if self.stopped {
+                return self.look_at_stopped();
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_trouble(&mut self) {
+        let number = self.run.dice.roll();
+        let trouble =
+            if self.run.dice.once_in(2) { Trouble::Unwritable } else { Trouble::Unsyncable };
+        self.trouble = Some(trouble);
+        self.store.stepped.opening().ear.heard().mischief.begin(trouble, number);
+    }
+
+    /// A store that writes no more still gives what was asked of it, or what was before the change
+    /// that failed.
+    fn look_at_stopped(&mut self) -> Outcome<()> {
+        self.run.summary.stopped += 1;
+        let found = self.store.find().map_err(in_run)?;
+        let newest = self.run.history.newest();
+        self.run.history.explain(newest.saturating_sub(1), &found).map_err(in_run)
+    }
+
+    fn look_aside(&mut self) -> Outcome<()> {
+        self.store.stepped.take_stuck().map_err(in_run)?;
+        let mut points = self.store.stepped.opening().ear.take_points();
+        for point in &points {
+            look(point, &self.run.history, &self.run.shape, &mut self.run.summary.points)
+                .map_err(|(aside, broken)| (Some(aside), broken))?;
+        }
+        self.last = match points.len() as u64 {
+            0 => None,
+            count => Some(points.swap_remove(self.run.dice.below(count) as usize)),
+        };
+        Ok(())
+    }
+
+    fn make_volumes(&mut self) -> Outcome<()> {
+        for number in 0..=BLOCK {
+            if self.store.volume(number).is_none() {
+                let made = self.store.create_volume(number);
+                match made {
+                    Err(RequestError::NoSpace) if self.run.shape.tight => continue,
+                    made => made.map_err(|error| in_run(Broken::Request(error)))?,
+                }
+                self.store.open_volume(number, format!("v{number}")).map_err(in_run)?;
+            }
+            if number < BUCKETS && !self.store.buckets.contains_key(&number) {
+                let Some(volume) = self.store.volume(number) else { continue };
+                let seed = self.run.dice.roll();
+                let mut next = self.run.history.now().clone();
+                next.buckets.insert(number, Objects::new());
+                let made = Bucket::create(&volume, seed);
+                self.settle("making a bucket", made, Some(next)).map_err(in_run)?;
+                self.store.open_bucket(number).map_err(in_run)?;
+            }
+            self.look_aside()?;
+        }
+        Ok(())
+    }
+
+    /// An operation has ended: what it changed is acknowledged, or refused, or in doubt.
+    pub(super) fn settle(
+        &mut self,
+        asked: &str,
+        outcome: Result<(), ValueError>,
+        next: Option<State>,
+    ) -> Result<bool, Broken> {
+        match outcome {
+            Ok(()) => {
+                if let Some(next) = next {
+                    self.run.history.push(next);
+                    self.store.stepped.acknowledge(self.run.history.newest());
+                }
+                Ok(true)
+            }
+            Err(error) if is_full(&error) && self.run.shape.tight => {
+                self.run.summary.refused += 1;
+                Ok(false)
+            }
+            Err(error) if self.trouble.is_some() && of_engine(&error).is_some_and(is_of_writes) => {
+                self.stopped = true;
+                if let Some(next) = next {
+                    self.run.history.push(next);
+                }
+                Ok(false)
+            }
+            Err(error) => Err(broken(asked, &error)),
+        }
+    }
+
+    pub(super) fn bucket(&self, number: u32) -> Option<&Bucket> {
+        self.store.buckets.get(&number)
+    }
+
+    fn perform(&mut self) -> Result<(), Broken> {
+        let number = u32::from(!self.run.dice.once_in(3));
+        if self.bucket(number).is_none() {
+            return Ok(()); // It could not be made for want of room.
+        }
+        match self.run.dice.below(100) {
+            0..38 => self.put(number),
+            38..50 => self.delete(number),
+            50..58 => self.copy(number),
+            58..65 => self.copy_range(number),
+            65..68 => self.give_up_put(number),
+            68..72 => self.get(number),
+            72..79 => self.merge(number),
+            79..87 => self.trim(number),
+            87..90 => self.flush(),
+            90..94 => self.write_block(),
+            94..98 => self.change_version(number),
+            98 => self.rot(number),
+            _ => {
+                self.store.stepped.opening().tick();
+                Ok(())
+            }
+        }
+    }
+
+    fn key(&mut self) -> Vec<u8> {
+        format!("key-{:02}", self.run.dice.below(KEYS)).into_bytes()
+    }
+
+    /// A key that there is, mostly.
+    fn found_key(&mut self, number: u32) -> Vec<u8> {
+        let roll = self.run.dice.roll() as usize;
+        let objects = self.run.history.now().buckets.get(&number);
+        let keys: Vec<&Vec<u8>> = objects.into_iter().flatten().map(|(key, _)| key).collect();
+        match keys.is_empty() {
+            true => self.key(),
+            false => keys[roll % keys.len()].clone(),
+        }
+    }
+
+    fn content(&mut self) -> (Vec<u8>, Cut) {
+        let dice = &mut self.run.dice;
+        let length = match dice.below(12) {
+            0 => 0,
+            1..4 => dice.below(513),
+            4..9 => dice.below(9000),
+            9..11 => dice.below(30_000),
+            _ => dice.below(120_000),
+        };
+        let cut = match length < 30_000 && dice.once_in(2) {
+            true => Cut::Content,
+            false => Cut::Fixed,
+        };
+        (bytes_of(dice.below(CONTENTS), length as usize), cut)
+    }
+
+    fn put(&mut self, number: u32) -> Result<(), Broken> {
+        let (key, (bytes, cut)) = (self.key(), self.content());
+        let durability = self.durability();
+        let next = self.with(number, |objects| {
+            objects.insert(key.clone(), bytes.clone().into());
+        });
+        let Some(bucket) = self.bucket(number) else { return Ok(()) };
+        let outcome = bucket.put(&key, &bytes, cut, durability);
+        self.settle_with("a put", outcome, next, durability)
+    }
+
+    fn durability(&mut self) -> Durability {
+        match self.run.dice.once_in(4) {
+            true => Durability::Durable,
+            false => Durability::Acknowledged,
+        }
+    }
+
+    /// The state after a change of a bucket.
+    fn with(&self, number: u32, change: impl FnOnce(&mut Objects)) -> State {
+        let mut next = self.run.history.now().clone();
+        change(next.buckets.entry(number).or_default());
+        next
+    }
+
+    fn settle_with(
+        &mut self,
+        asked: &str,
+        outcome: Result<(), ValueError>,
+        next: State,
+        durability: Durability,
+    ) -> Result<(), Broken> {
+        if self.settle(asked, outcome, Some(next))? && durability == Durability::Durable {
+            self.store.stepped.note_durable();
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, number: u32) -> Result<(), Broken> {
+        let count = 1 + self.run.dice.below(3);
+        let mut keys: Vec<Vec<u8>> = (0..count).map(|_| self.found_key(number)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let durability = self.durability();
+        let next =
+            self.with(number, |objects| keys.iter().for_each(|key| drop(objects.remove(key))));
+        let Some(bucket) = self.bucket(number) else { return Ok(()) };
+        let named: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let outcome = bucket.delete(&named, durability);
+        self.run.summary.refused_deletions += u64::from(outcome.as_ref().is_err_and(is_full));
+        self.settle_with("a deletion", outcome, next, durability)
+    }
+
+    fn copy(&mut self, number: u32) -> Result<(), Broken> {
+        let (from, to) = (self.found_key(number), self.key());
+        let Some(bytes) = self.held(number, &from) else { return Ok(()) };
+        let next = self.with(number, |objects| drop(objects.insert(to.clone(), bytes)));
+        let Some(bucket) = self.bucket(number) else { return Ok(()) };
+        let outcome = bucket.copy(&from, &to);
+        self.settle("a copy", outcome, Some(next)).map(drop)
+    }
+
+    fn copy_range(&mut self, number: u32) -> Result<(), Broken> {
+        let (from, to) = (self.found_key(number), self.key());
+        let Some(bytes) = self.held(number, &from) else { return Ok(()) };
+        let dice = &mut self.run.dice;
+        let start = dice.below(bytes.len() as u64 + 1);
+        let end = start + dice.below(bytes.len() as u64 + 1 - start);
+        let length = dice.below(700) as usize;
+        let head = bytes_of(dice.below(CONTENTS), length);
+        let whole = [&head, &bytes[start as usize..end as usize]].concat();
+        let next = self.with(number, |objects| drop(objects.insert(to.clone(), whole.into())));
+        let Some(bucket) = self.bucket(number) else { return Ok(()) };
+        match bucket.copy_range(&from, &to, &head, start..end) {
+            Err(ValueError::TooDeep) => Ok(()), // Copies of copies: its bytes would be written.
+            outcome => self.settle("a copy of a range", outcome, Some(next)).map(drop),
+        }
+    }
+
+    fn held(&self, number: u32, key: &[u8]) -> Option<Arc<[u8]>> {
+        self.run.history.now().buckets.get(&number)?.get(key).cloned()
+    }
+
+    /// Bytes are written that nobody names.
+    fn give_up_put(&mut self, number: u32) -> Result<(), Broken> {
+        let (bytes, cut) = self.content();
+        let ends = self.run.dice.once_in(2);
+        let Some(bucket) = self.bucket(number) else { return Ok(()) };
+        let outcome = bucket.give_up(&bytes, cut, ends);
+        self.settle("a put that is given up", outcome, None).map(drop)
+    }
+
+    fn get(&mut self, number: u32) -> Result<(), Broken> {
+        let key = if self.run.dice.once_in(4) { self.key() } else { self.found_key(number) };
+        let expected = self.held(number, &key);
+        let Some(bucket) = self.bucket(number) else { return Ok(()) };
+        let found = bucket.get(&key).map_err(|error| broken("a get", &error))?;
+        if found.as_deref() != expected.as_deref() {
+            let key = String::from_utf8_lossy(&key);
+            let what = format!("bucket {number}: a get of {key} gives other bytes than were put");
+            return Err(Broken::Objects { what });
+        }
+        let keys = bucket.keys().map_err(|error| broken("a listing", &error))?;
+        let listed = self.run.history.now().buckets.get(&number).into_iter().flatten();
+        if !keys.iter().eq(listed.map(|(key, _)| key)) {
+            let what = format!("bucket {number}: a listing gives {} keys", keys.len());
+            return Err(Broken::Objects { what });
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, number: u32) -> Result<(), Broken> {
+        let Some(bucket) = self.bucket(number) else { return Ok(()) };
+        let outcome = bucket.index.merge().map(drop).map_err(ValueError::Index);
+        self.settle("a merge", outcome, None).map(drop)
+    }
+
+    fn trim(&mut self, number: u32) -> Result<(), Broken> {
+        let entries = 1 + self.run.dice.below(20);
+        let Some(bucket) = self.bucket(number) else { return Ok(()) };
+        let outcome = bucket.values.trim_some(entries).map(drop);
+        self.settle("trimming", outcome, None).map(drop)
+    }
+
+    fn flush(&mut self) -> Result<(), Broken> {
+        let outcome = self.store.stepped.flush().map_err(ValueError::Volume);
+        self.settle("a flush", outcome, None).map(drop)
+    }
+
+    fn write_block(&mut self) -> Result<(), Broken> {
+        if self.store.volume(BLOCK).is_none() {
+            return Ok(()); // It could not be made for want of room.
+        }
+        let count = 1 + self.run.dice.below(BLOCK_BURST * if self.run.shape.tight { 8 } else { 1 });
+        let first = self.run.dice.below(BLOCK_CHUNKS_USED - count);
+        for chunk in first..first + count {
+            let content = 1 + self.run.dice.below(1 << 40);
+            let mut next = self.run.history.now().clone();
+            next.block.insert(chunk, content);
+            let outcome = self.store.write_block(chunk, content).map_err(ValueError::Volume);
+            if !self.settle("a write to the block volume", outcome, Some(next))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A snapshot is taken, deleted, or gone back to.
+    fn change_version(&mut self, number: u32) -> Result<(), Broken> {
+        let snapshots = &self.run.history.now().snapshots;
+        let of_bucket = snapshots.iter().find(|(_, (of, _))| *of == number).map(|(n, _)| *n);
+        self.run.summary.versions += 1;
+        match of_bucket {
+            Some(snapshot) if self.run.dice.once_in(2) => self.roll_back(number, snapshot),
+            Some(snapshot) if snapshots.len() >= SNAPSHOTS_MAX => self.delete_snapshot(snapshot),
+            _ if snapshots.len() >= SNAPSHOTS_MAX => Ok(()),
+            _ => self.snapshot(number),
+        }
+    }
+
+    fn name_of(&self, snapshot: u32) -> Option<String> {
+        let opening = self.store.stepped.opening();
+        opening.volumes.get(&snapshot).map(|volume| volume.name())
+    }
+
+    /// A change of volumes is durable when it is answered.
+    fn settle_volumes(
+        &mut self,
+        asked: &str,
+        outcome: Result<(), RequestError>,
+        next: State,
+    ) -> Result<bool, Broken> {
+        let outcome = outcome.map_err(ValueError::Volume);
+        let done = self.settle(asked, outcome, Some(next))?;
+        if done {
+            self.store.stepped.note_durable();
+        }
+        Ok(done)
+    }
+
+    fn snapshot(&mut self, number: u32) -> Result<(), Broken> {
+        let snapshot = self.run.snapshots;
+        self.run.snapshots += 1;
+        let mut next = self.run.history.now().clone();
+        let objects = next.buckets.get(&number).cloned();
+        next.snapshots.insert(snapshot, (number, objects));
+        let name = format!("s{snapshot}");
+        let full = format!("v{number}@{name}");
+        let volumes = vec![format!("v{number}")];
+        let request = SnapshotRequest { volumes, name, taken_unix_s: 1 };
+        let outcome = self.store.stepped.administer(request).map(drop);
+        if self.settle_volumes("a snapshot", outcome, next)? {
+            self.store.open_volume(snapshot, full)?;
+        }
+        Ok(())
+    }
+
+    fn delete_snapshot(&mut self, snapshot: u32) -> Result<(), Broken> {
+        let Some(name) = self.name_of(snapshot) else { return Ok(()) };
+        let mut next = self.run.history.now().clone();
+        next.snapshots.remove(&snapshot);
+        self.store.stepped.opening().volumes.remove(&snapshot);
+        let request = DeleteRequest { even_if_open: true, ..DeleteRequest::of(&name) };
+        let outcome = self.store.stepped.administer(request).map(drop);
+        let done = self.settle_volumes("the deletion of a snapshot", outcome, next)?;
+        if done || self.stopped { Ok(()) } else { self.store.open_volume(snapshot, name) }
+    }
+
+    /// The bucket is closed, its volume goes back, and the bucket is opened again.
+    fn roll_back(&mut self, number: u32, snapshot: u32) -> Result<(), Broken> {
+        let Some(name) = self.name_of(snapshot) else { return Ok(()) };
+        let mut next = self.run.history.now().clone();
+        match next.snapshots.get(&snapshot).cloned() {
+            Some((_, Some(objects))) => drop(next.buckets.insert(number, objects)),
+            _ => drop(next.buckets.remove(&number)),
+        }
+        drop(self.store.buckets.remove(&number));
+        drop(self.store.stepped.opening().volumes.remove(&number));
+        let request = control::Rollback { snapshot: name, ..control::Rollback::default() };
+        let outcome = self.store.stepped.administer(request).map(drop);
+        self.settle_volumes("a rollback", outcome, next)?;
+        self.store.open_volume(number, format!("v{number}"))?;
+        self.store.open_bucket(number)
+    }
+}

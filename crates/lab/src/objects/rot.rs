@@ -1,0 +1,92 @@
+//! Chunks of a bucket that cannot be read: answers are right or say so, and nothing is wrong when
+//! they can be read again.
+
+use format::objects::header::{HEADER_COPIES_AT_BYTES, INDEX_COPIES_AT_BYTES, RING_AT_BYTES};
+use format::objects::{CHUNK_BYTES, VALUES_START_BYTES};
+
+use crate::failure::Broken;
+use crate::objects::bucket::{Bucket, broken, is_damage};
+use crate::objects::life::Life;
+
+/// Chunks at the front of an index and of the values among which some rot.
+const INDEX_CHUNKS: u64 = 64;
+const VALUE_CHUNKS: u64 = 200;
+const RING_CHUNKS: u64 = 16;
+
+impl Life<'_> {
+    /// Chunks of a bucket rot while it is closed; then it is opened, read, and, once they have come
+    /// back, opened again.
+    pub(super) fn rot(&mut self, number: u32) -> Result<(), Broken> {
+        self.run.summary.rotten += 1;
+        drop(self.store.buckets.remove(&number));
+        let Some(volume) = self.store.volume(number) else { return Ok(()) };
+        volume.rot(self.choose());
+        match Bucket::open(&volume, false) {
+            Ok(None) => {
+                let what = "a bucket with a rotten chunk is taken for none".to_owned();
+                return Err(Broken::Objects { what });
+            }
+            Ok(Some(bucket)) => self.read_rotten(number, &bucket)?,
+            Err(error) if is_damage(&error) => {}
+            Err(error) => return Err(broken("the opening of a bucket that rots", &error)),
+        }
+        volume.heal();
+        self.store.open_bucket(number)?;
+        let found = self.store.find()?;
+        let newest = self.run.history.newest();
+        self.run.history.explain(newest, &found)
+    }
+
+    fn choose(&mut self) -> Vec<u64> {
+        let dice = &mut self.run.dice;
+        let chunk = |at_bytes: u64, number: u64| at_bytes / CHUNK_BYTES + number;
+        let (kind, count) = (dice.below(6), 1 + dice.below(4));
+        let [copy, mirror] = INDEX_COPIES_AT_BYTES;
+        (0..count)
+            .flat_map(|_| {
+                let page = dice.below(INDEX_CHUNKS);
+                let value = dice.below(VALUE_CHUNKS);
+                let group = dice.below(RING_CHUNKS);
+                match kind {
+                    0 => vec![chunk(copy, page)],
+                    1 => vec![chunk(mirror, page)],
+                    2 => vec![chunk(copy, page), chunk(mirror, page)],
+                    3 => vec![chunk(RING_AT_BYTES, group)],
+                    4 => vec![chunk(HEADER_COPIES_AT_BYTES[(page % 2) as usize], 0)],
+                    _ => vec![chunk(VALUES_START_BYTES, value)],
+                }
+            })
+            .collect::<std::collections::BTreeSet<u64>>()
+            .into_iter()
+            .take(if kind == 4 { 1 } else { usize::MAX })
+            .collect()
+    }
+
+    /// Each answer is right, or says that something is damaged.
+    fn read_rotten(&mut self, number: u32, bucket: &Bucket) -> Result<(), Broken> {
+        let now = self.run.history.now();
+        let Some(expected) = now.buckets.get(&number) else { return Ok(()) };
+        match bucket.keys() {
+            Ok(keys) if keys.iter().eq(expected.keys()) => {}
+            Ok(_) => {
+                let what = format!("bucket {number}: rot changes what is listed");
+                return Err(Broken::Objects { what });
+            }
+            Err(error) if is_damage(&error) => {}
+            Err(error) => return Err(broken("a listing of a bucket that rots", &error)),
+        }
+        for (key, bytes) in expected {
+            match bucket.get(key) {
+                Ok(Some(found)) if found[..] == bytes[..] => {}
+                Ok(_) => {
+                    let key = String::from_utf8_lossy(key);
+                    let what = format!("bucket {number}: rot changes what {key} holds");
+                    return Err(Broken::Objects { what });
+                }
+                Err(error) if is_damage(&error) => {}
+                Err(error) => return Err(broken("a get from a bucket that rots", &error)),
+            }
+        }
+        Ok(())
+    }
+}
