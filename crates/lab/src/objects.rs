@@ -122,7 +122,7 @@ impl ObjectPlan {
         Shape {
             seed: self.seed,
             zones: 1,
-            containers: if tight { 5 } else { 24 },
+            containers: if tight { 3 } else { 24 },
             tables_bytes: 16 << 20,
             journal_bytes: 4 << 20,
             cache_pages: if few_pages { 96 } else { 4096 },

@@ -43,6 +43,8 @@ fn recover(
     points: &mut Points,
 ) -> Result<(), Broken> {
     let is_thorough = point.write.is_multiple_of(THOROUGHLY_ONE_IN);
+    // The machine was mended before it started again.
+    point.disk.heal();
     if is_thorough {
         check_crashed(&point.disk)?;
     }

@@ -10,7 +10,7 @@ use crate::failure::Broken;
 use crate::objects::aside::look;
 use crate::objects::bucket::{Bucket, Cut, broken, is_full, of_engine};
 use crate::objects::history::{Objects, State};
-use crate::objects::store::{BLOCK, BLOCK_CHUNKS_USED, BUCKETS, Store};
+use crate::objects::store::{BLOCK, BUCKETS, Store, block_chunks_used};
 use crate::objects::{Outcome, Run, in_run};
 use crate::simulation::tap::Point;
 use crate::simulation::trouble::{Trouble, is_of_writes};
@@ -23,6 +23,8 @@ const CONTENTS: u64 = 200;
 const SNAPSHOTS_MAX: usize = 2;
 /// Chunks that the block volume is written at a time, at most.
 const BLOCK_BURST: u64 = 12;
+/// The same where room is short.
+const BLOCK_BURST_TIGHT: u64 = 400;
 
 /// A life under way.
 pub(super) struct Life<'a> {
@@ -357,8 +359,9 @@ impl<'a> Life<'a> {
         if self.store.volume(BLOCK).is_none() {
             return Ok(()); // It could not be made for want of room.
         }
-        let count = 1 + self.run.dice.below(BLOCK_BURST * if self.run.shape.tight { 8 } else { 1 });
-        let first = self.run.dice.below(BLOCK_CHUNKS_USED - count);
+        let burst = if self.run.shape.tight { BLOCK_BURST_TIGHT } else { BLOCK_BURST };
+        let count = 1 + self.run.dice.below(burst);
+        let first = self.run.dice.below(block_chunks_used(&self.run.shape) - count);
         for chunk in first..first + count {
             let content = 1 + self.run.dice.below(1 << 40);
             let mut next = self.run.history.now().clone();

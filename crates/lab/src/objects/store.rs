@@ -8,6 +8,7 @@ use engine::{NewVolume, OpenVolume, RequestError, VolumeKind, WriteOptions, Writ
 use format::objects::VALUES_START_BYTES;
 use objects::volume::BucketVolume;
 
+use crate::dice::mixed;
 use crate::failure::Broken;
 use crate::objects::bucket::{Bucket, broken, is_full};
 use crate::objects::history::{Objects, State};
@@ -25,10 +26,13 @@ pub(crate) const BLOCK: u32 = 2;
 pub(crate) const SNAPSHOTS: u32 = 10;
 /// Chunks of the block volume.
 pub(crate) const BLOCK_CHUNKS: u64 = 4096;
-/// Of those, the ones that are written.
-pub(crate) const BLOCK_CHUNKS_USED: u64 = 2000;
 /// Of a bucket's value space.
 const SPACE_BYTES: u64 = 4 << 30;
+/// Chunks of the block volume that are written: in a tight store they fill it.
+pub(crate) fn block_chunks_used(shape: &Shape) -> u64 {
+    if shape.tight { 1400 } else { 200 }
+}
+
 /// Room that is left alone for releases in a tight store, in chunks and writes.
 const KEPT: (u64, u64) = (160, 40);
 
@@ -36,6 +40,7 @@ const KEPT: (u64, u64) = (160, 40);
 pub(crate) struct Store {
     pub(crate) stepped: Arc<Stepped>,
     pub(crate) buckets: BTreeMap<u32, Bucket>,
+    block_chunks_used: u64,
 }
 
 impl Store {
@@ -46,7 +51,8 @@ impl Store {
         if shape.tight {
             opening.client.keep_for_release(WriteRoom::of_chunks(KEPT.0, KEPT.1));
         }
-        let mut store = Self { stepped: Stepped::new(opening, seed), buckets: BTreeMap::new() };
+        let (stepped, buckets) = (Stepped::new(opening, seed), BTreeMap::new());
+        let mut store = Self { stepped, buckets, block_chunks_used: block_chunks_used(shape) };
         for bucket in 0..BUCKETS {
             store.open_bucket(bucket)?;
         }
@@ -133,7 +139,7 @@ impl Store {
 
     fn find_block(&self) -> Result<BTreeMap<u64, u64>, Broken> {
         let Some(volume) = self.volume(BLOCK) else { return Ok(BTreeMap::new()) };
-        let mut bytes = vec![0; BLOCK_CHUNKS_USED as usize * CHUNK_BYTES];
+        let mut bytes = vec![0; self.block_chunks_used as usize * CHUNK_BYTES];
         volume.read_at(0, &mut bytes).map_err(Broken::Request)?;
         let mut found = BTreeMap::new();
         for (chunk, bytes) in (0..).zip(bytes.chunks_exact(CHUNK_BYTES)) {
@@ -187,11 +193,11 @@ impl Store {
     }
 }
 
-/// The chunk of a content that is not 0.
+/// The chunk of a content that is not 0: its number, and bytes that follow from it.
 fn chunk_of(content: u64) -> Vec<u8> {
-    let mut bytes = vec![0x5a; CHUNK_BYTES];
-    for (number, word) in bytes.chunks_exact_mut(8).enumerate().step_by(2) {
-        word.copy_from_slice(&content.rotate_left(number as u32).to_le_bytes());
-    }
+    let mut bytes = Vec::with_capacity(CHUNK_BYTES);
+    bytes.extend_from_slice(&content.to_le_bytes());
+    let words = CHUNK_BYTES as u64 / 8;
+    (1..words).for_each(|at| bytes.extend_from_slice(&mixed(content, at).to_le_bytes()));
     bytes
 }
