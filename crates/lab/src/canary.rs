@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use lab::{
-    Broken, Failure, Look, Plan, Script, Simulation, Summary, fullness, go_back, lose_directories,
-    schedules,
+    Broken, Failure, Look, ObjectPlan, Plan, Script, Simulation, fullness, go_back,
+    lose_directories, schedules,
 };
 use mutants::Mutant;
 
@@ -45,6 +45,8 @@ const TRIED_FIRST: [(Mutant, u64); 18] = [
     (Mutant::CopiesAcrossDomains, 13),
     (Mutant::ForgetsFuaOfCopy, 13),
 ];
+/// One of so many writes is looked at aside in runs of buckets.
+const OBJECTS_ONE_IN: u64 = 6;
 /// Requests of each life of a store.
 const STEPS: u64 = 60;
 
@@ -102,18 +104,18 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         }
     };
     beside_each_other(jobs, mutants.len(), |at| hunt(mutants[at], allowed), tell);
-    let seeds: Vec<u64> = ran.into_iter().collect();
+    let runs: Vec<Ran> = ran.into_iter().collect();
     let mut cries = 0;
     let tell = |_, found: Option<Found>| {
         if let Some(Found { seed, said, .. }) = found {
             cries += 1;
-            println!("{:28} {seed:5}  {:7}  FAILED without a mutant: {said}", "none", seeds.len());
+            println!("{:28} {seed:5}  {:7}  FAILED without a mutant: {said}", "none", runs.len());
         }
     };
-    beside_each_other(jobs, seeds.len(), |at| failure_of_seed(seeds[at]), tell);
+    beside_each_other(jobs, runs.len(), |at| runs[at].failure(), tell);
     std::panic::set_hook(hook);
     if cries == 0 {
-        println!("{:28} {:>5}  {:7}  nothing, as it should be", "none", "-", seeds.len());
+        println!("{:28} {:>5}  {:7}  nothing, as it should be", "none", "-", runs.len());
     }
     if all_right && cries == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -154,8 +156,30 @@ fn beside_each_other<T: Send>(
 /// What became of a mutant.
 struct Hunt {
     found: Option<Found>,
-    /// The seeds that ran while it lived, which are to pass without it.
-    ran: Vec<u64>,
+    /// What ran while it lived, which is to pass without it.
+    ran: Vec<Ran>,
+}
+
+/// A run that seeds choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Ran {
+    /// Of volumes.
+    Seed(u64),
+    /// Of buckets.
+    Objects(u64),
+}
+
+impl Ran {
+    /// What it fails with, if it does.
+    fn failure(self) -> Option<Found> {
+        match self {
+            Self::Seed(seed) => failure_of_seed(seed),
+            Self::Objects(seed) => {
+                let plan = ObjectPlan { one_in: OBJECTS_ONE_IN, ..ObjectPlan::of_seed(seed) };
+                failure_of(seed, || plan.run())
+            }
+        }
+    }
 }
 
 /// Hunts a mutant, which lives in this thread alone.
@@ -167,12 +191,12 @@ fn hunt(mutant: Mutant, allowed: u64) -> Hunt {
 }
 
 /// The seed that found it when all were last run, then the first ones.
-fn by_seeds(mutant: Mutant, allowed: u64) -> Hunt {
+fn by_seeds(mutant: Mutant, allowed: u64, run_of: fn(u64) -> Ran) -> Hunt {
     let tried_first = TRIED_FIRST.iter().find(|(of, _)| *of == mutant).map(|(_, seed)| *seed);
     let mut ran = Vec::new();
     let found = tried_first.into_iter().chain(1..=allowed).find_map(|seed| {
-        ran.push(seed);
-        failure_of_seed(seed)
+        ran.push(run_of(seed));
+        run_of(seed).failure()
     });
     Hunt { found, ran }
 }
@@ -181,6 +205,8 @@ fn by_seeds(mutant: Mutant, allowed: u64) -> Hunt {
 enum Way {
     /// By seeds.
     Seeds,
+    /// By seeds of buckets.
+    Objects,
     /// By a schedule.
     Schedule(Script, Look),
     /// By a store that is made so that the mutant does harm.
@@ -211,6 +237,15 @@ impl Way {
             Mutant::PromisesReserve => (fullness::script_of_seed(1), Look::Nowhere),
             Mutant::ReusesPbnAtOnce => return Self::Store(go_back),
             Mutant::SkipsMending => return Self::Store(lose_directories),
+            Mutant::ForgetsIntent
+            | Mutant::FreesBeforeTrim
+            | Mutant::ReleasesLogEarly
+            | Mutant::ForgetsTailOfLog
+            | Mutant::WritesNoMirror
+            | Mutant::WritesIndexHeaderFirst
+            | Mutant::ForgetsCountOfCopy
+            | Mutant::RecordsRestLate
+            | Mutant::TrimsHeld => return Self::Objects,
             _ => return Self::Seeds,
         };
         Self::Schedule(script, look)
@@ -219,7 +254,8 @@ impl Way {
     /// Shows the mutant that lives.
     fn hunt(self, mutant: Mutant, allowed: u64) -> Hunt {
         let found = match self {
-            Self::Seeds => return by_seeds(mutant, allowed),
+            Self::Seeds => return by_seeds(mutant, allowed, Ran::Seed),
+            Self::Objects => return by_seeds(mutant, allowed, Ran::Objects),
             Self::Schedule(script, look) => {
                 failure_of(0, || Simulation::of_script(script, look).and_then(Simulation::run))
             }
@@ -245,7 +281,7 @@ fn failure_of_seed(seed: u64) -> Option<Found> {
 }
 
 /// What a run fails with, if it does.
-fn failure_of(seed: u64, run: impl FnOnce() -> Result<Summary, Failure>) -> Option<Found> {
+fn failure_of<T>(seed: u64, run: impl FnOnce() -> Result<T, Failure>) -> Option<Found> {
     let (check, said) = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(_)) => return None,
         Ok(Err(failure)) => (check_of(&failure.broken), failure.to_string()),

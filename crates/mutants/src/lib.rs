@@ -178,11 +178,29 @@ pub enum Mutant {
     CopiesAcrossDomains,
     /// A copy that is to be durable is answered when it is applied.
     ForgetsFuaOfCopy,
+    /// A writer of a bucket takes an extent, and the index does not say that it is to be freed.
+    ForgetsIntent,
+    /// An extent is free in the index before it is trimmed.
+    FreesBeforeTrim,
+    /// The log of a bucket is given back before its changes are in the map on disk.
+    ReleasesLogEarly,
+    /// A group of the log is written over those that are in its first chunk already.
+    ForgetsTailOfLog,
+    /// Pages of a bucket's index are written once.
+    WritesNoMirror,
+    /// The header of a bucket's index is written before the pages that it names.
+    WritesIndexHeaderFirst,
+    /// A copy of an object names its extents, and they are not counted as shared.
+    ForgetsCountOfCopy,
+    /// The record of a small object is written, and what is left of its region is not.
+    RecordsRestLate,
+    /// The trimmer takes what readers and writers hold.
+    TrimsHeld,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 77] = [
+    pub const ALL: [Self; 86] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -260,6 +278,15 @@ impl Mutant {
         Self::CopiesBeforeBuffered,
         Self::CopiesAcrossDomains,
         Self::ForgetsFuaOfCopy,
+        Self::ForgetsIntent,
+        Self::FreesBeforeTrim,
+        Self::ReleasesLogEarly,
+        Self::ForgetsTailOfLog,
+        Self::WritesNoMirror,
+        Self::WritesIndexHeaderFirst,
+        Self::ForgetsCountOfCopy,
+        Self::RecordsRestLate,
+        Self::TrimsHeld,
     ];
 }
 

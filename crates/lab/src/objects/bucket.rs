@@ -9,7 +9,7 @@ use objects::index::{
     VolumeIndex,
 };
 use objects::values::cutter::{CdcCutter, CdcLengths, Cutter, FixedCutter, SegmentPolicy};
-use objects::values::{ValueChanges, ValueError, Values, WrittenValue};
+use objects::values::{ValueChanges, ValueError, ValueReader, Values, WrittenValue};
 use objects::volume::BucketVolume;
 
 use crate::failure::Broken;
@@ -217,13 +217,18 @@ impl Bucket {
         self.put_written(to, written, &entries, Durability::Acknowledged)
     }
 
-    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, ValueError> {
+    /// Reads what a key holds, which stays meanwhile.
+    pub(crate) fn reader(&self, key: &[u8]) -> Result<Option<ValueReader>, ValueError> {
         let lookup = self.values.lookup();
         let Some(value) = self.value(key)? else { return Ok(None) };
         let Some(pinned) = self.values.pin(lookup, &value) else {
             panic!("nobody trims between a look-up and its pin");
         };
-        let mut reader = pinned.reader(&self.values);
+        Ok(Some(pinned.reader(&self.values)))
+    }
+
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, ValueError> {
+        let Some(mut reader) = self.reader(key)? else { return Ok(None) };
         let mut bytes = vec![0; reader.length_bytes() as usize];
         reader.read_at(0, &mut bytes)?;
         Ok(Some(bytes))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{DeleteRequest, Durability, RequestError, SnapshotRequest, control};
-use objects::values::ValueError;
+use objects::values::{ValueError, ValueReader};
 
 use crate::dice::mixed;
 use crate::failure::Broken;
@@ -36,6 +36,15 @@ pub(super) struct Life<'a> {
     pub(super) last: Option<Point>,
     /// The disk fails from some operation on.
     trouble: Option<Trouble>,
+    /// Somebody reads slowly, whatever becomes of the object.
+    pub(super) reading: Option<Reading>,
+}
+
+/// A reader, of which bucket, and the bytes that it must give.
+pub(super) struct Reading {
+    bucket: u32,
+    reader: ValueReader,
+    bytes: Arc<[u8]>,
 }
 
 /// The bytes of an object.
@@ -55,7 +64,7 @@ fn bytes_of(content: u64, length: usize) -> Vec<u8> {
 
 impl<'a> Life<'a> {
     pub(super) fn new(run: &'a mut Run, store: Store) -> Self {
-        Self { run, store, stopped: false, last: None, trouble: None }
+        Self { run, store, stopped: false, last: None, trouble: None, reading: None }
     }
 
     pub(super) fn go_through(&mut self) -> Outcome<()> {
@@ -78,7 +87,7 @@ impl<'a> Life<'a> {
                 return self.look_at_stopped();
             }
         }
-        Ok(())
+        self.end_reading().map_err(in_run)
     }
 
     fn begin_trouble(&mut self) {
@@ -186,8 +195,9 @@ impl<'a> Life<'a> {
             79..87 => self.trim(number),
             87..90 => self.flush(),
             90..94 => self.write_block(),
-            94..98 => self.change_version(number),
-            98 => self.rot(number),
+            94..96 => self.change_version(number),
+            96 => self.rot(number),
+            97..99 => self.begin_reading(number),
             _ => {
                 self.store.stepped.opening().tick();
                 Ok(())
@@ -337,6 +347,41 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
+    fn begin_reading(&mut self, number: u32) -> Result<(), Broken> {
+        self.end_reading()?;
+        let key = self.found_key(number);
+        let (Some(bucket), Some(bytes)) = (self.bucket(number), self.held(number, &key)) else {
+            return Ok(()); // There is nothing to read.
+        };
+        let reader = bucket.reader(&key).map_err(|error| broken("a look-up", &error))?;
+        self.reading = reader.map(|reader| Reading { bucket: number, reader, bytes });
+        Ok(())
+    }
+
+    /// What was read slowly is what the object held when the reading began.
+    fn end_reading(&mut self) -> Result<(), Broken> {
+        let Some(Reading { bucket, mut reader, bytes }) = self.reading.take() else {
+            return Ok(()); // Nobody reads.
+        };
+        let mut found = vec![0; bytes.len() + 1];
+        let read = reader.read_at(0, &mut found);
+        let length = read.map_err(|error| broken("a slow get", &error))?;
+        if found[..length] != bytes[..] {
+            let what = format!("bucket {bucket}: a slow get gives other bytes than were put");
+            return Err(Broken::Objects { what });
+        }
+        Ok(())
+    }
+
+    /// The bucket is closed.
+    pub(super) fn close(&mut self, number: u32) -> Result<(), Broken> {
+        if self.reading.as_ref().is_some_and(|reading| reading.bucket == number) {
+            self.end_reading()?;
+        }
+        drop(self.store.buckets.remove(&number));
+        Ok(())
+    }
+
     fn merge(&mut self, number: u32) -> Result<(), Broken> {
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
         let outcome = bucket.index.merge().map(drop).map_err(ValueError::Index);
@@ -443,7 +488,7 @@ impl<'a> Life<'a> {
             Some((_, Some(objects))) => drop(next.buckets.insert(number, objects)),
             _ => drop(next.buckets.remove(&number)),
         }
-        drop(self.store.buckets.remove(&number));
+        self.close(number)?;
         drop(self.store.stepped.opening().volumes.remove(&number));
         let request = control::Rollback { snapshot: name, ..control::Rollback::default() };
         let outcome = self.store.stepped.administer(request).map(drop);

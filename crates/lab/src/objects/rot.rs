@@ -1,8 +1,11 @@
 //! Chunks of a bucket that cannot be read: answers are right or say so, and nothing is wrong when
 //! they can be read again.
 
+use std::collections::BTreeSet;
+
 use format::objects::header::{HEADER_COPIES_AT_BYTES, INDEX_COPIES_AT_BYTES, RING_AT_BYTES};
 use format::objects::{CHUNK_BYTES, VALUES_START_BYTES};
+use objects::values::ValueError;
 
 use crate::failure::Broken;
 use crate::objects::bucket::{Bucket, broken, is_damage};
@@ -13,21 +16,43 @@ const INDEX_CHUNKS: u64 = 64;
 const VALUE_CHUNKS: u64 = 200;
 const RING_CHUNKS: u64 = 16;
 
+/// What rots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Pages,
+    Mirror,
+    BothPages,
+    Log,
+    Header,
+    Values,
+}
+
+impl Kind {
+    const ALL: [Self; 6] =
+        [Self::Pages, Self::Mirror, Self::BothPages, Self::Log, Self::Header, Self::Values];
+
+    /// Whether all of it is stored once more, so that nobody notices.
+    fn has_another_copy(self) -> bool {
+        matches!(self, Self::Pages | Self::Mirror | Self::Header)
+    }
+}
+
 impl Life<'_> {
     /// Chunks of a bucket rot while it is closed; then it is opened, read, and, once they have come
     /// back, opened again.
     pub(super) fn rot(&mut self, number: u32) -> Result<(), Broken> {
         self.run.summary.rotten += 1;
-        drop(self.store.buckets.remove(&number));
+        self.close(number)?;
         let Some(volume) = self.store.volume(number) else { return Ok(()) };
-        volume.rot(self.choose());
+        let kind = Kind::ALL[self.run.dice.below(Kind::ALL.len() as u64) as usize];
+        volume.rot(self.choose(kind));
         match Bucket::open(&volume, false) {
             Ok(None) => {
                 let what = "a bucket with a rotten chunk is taken for none".to_owned();
                 return Err(Broken::Objects { what });
             }
-            Ok(Some(bucket)) => self.read_rotten(number, &bucket)?,
-            Err(error) if is_damage(&error) => {}
+            Ok(Some(bucket)) => self.read_rotten(number, &bucket, kind)?,
+            Err(error) if is_damage(&error) && !kind.has_another_copy() => {}
             Err(error) => return Err(broken("the opening of a bucket that rots", &error)),
         }
         volume.heal();
@@ -37,10 +62,10 @@ impl Life<'_> {
         self.run.history.explain(newest, &found)
     }
 
-    fn choose(&mut self) -> Vec<u64> {
+    fn choose(&mut self, kind: Kind) -> BTreeSet<u64> {
         let dice = &mut self.run.dice;
         let chunk = |at_bytes: u64, number: u64| at_bytes / CHUNK_BYTES + number;
-        let (kind, count) = (dice.below(6), 1 + dice.below(4));
+        let count = if kind == Kind::Header { 1 } else { 1 + dice.below(4) };
         let [copy, mirror] = INDEX_COPIES_AT_BYTES;
         (0..count)
             .flat_map(|_| {
@@ -48,22 +73,20 @@ impl Life<'_> {
                 let value = dice.below(VALUE_CHUNKS);
                 let group = dice.below(RING_CHUNKS);
                 match kind {
-                    0 => vec![chunk(copy, page)],
-                    1 => vec![chunk(mirror, page)],
-                    2 => vec![chunk(copy, page), chunk(mirror, page)],
-                    3 => vec![chunk(RING_AT_BYTES, group)],
-                    4 => vec![chunk(HEADER_COPIES_AT_BYTES[(page % 2) as usize], 0)],
-                    _ => vec![chunk(VALUES_START_BYTES, value)],
+                    Kind::Pages => vec![chunk(copy, page)],
+                    Kind::Mirror => vec![chunk(mirror, page)],
+                    Kind::BothPages => vec![chunk(copy, page), chunk(mirror, page)],
+                    Kind::Log => vec![chunk(RING_AT_BYTES, group)],
+                    Kind::Header => vec![chunk(HEADER_COPIES_AT_BYTES[(page % 2) as usize], 0)],
+                    Kind::Values => vec![chunk(VALUES_START_BYTES, value)],
                 }
             })
-            .collect::<std::collections::BTreeSet<u64>>()
-            .into_iter()
-            .take(if kind == 4 { 1 } else { usize::MAX })
             .collect()
     }
 
     /// Each answer is right, or says that something is damaged.
-    fn read_rotten(&mut self, number: u32, bucket: &Bucket) -> Result<(), Broken> {
+    fn read_rotten(&self, number: u32, bucket: &Bucket, kind: Kind) -> Result<(), Broken> {
+        let is_damage = |error: &ValueError| is_damage(error) && !kind.has_another_copy();
         let now = self.run.history.now();
         let Some(expected) = now.buckets.get(&number) else { return Ok(()) };
         match bucket.keys() {

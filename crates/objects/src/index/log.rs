@@ -19,6 +19,7 @@ use std::sync::Arc;
 use format::BLOCK_BYTES;
 use format::objects::header::{BucketHeader, RING_AT_BYTES};
 use format::objects::log::{GROUP_BYTES_MAX, GroupHeader, Place, encode_group, group_bytes};
+use mutants::mutant;
 use store::{RequestError, ReservedFor, WriteRoom};
 
 use crate::index::pages::UNINDEXED;
@@ -96,6 +97,9 @@ impl Log {
         let Place { position, sequence } = self.next;
         let start = position - self.tail.len() as u64;
         let mut bytes = self.tail.clone();
+        if mutant!(ForgetsTailOfLog) {
+            bytes.fill(0);
+        }
         encode_group(&GroupHeader { uuid: self.header.uuid, sequence, position }, body, &mut bytes);
         let end = start + bytes.len() as u64;
         bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES), 0);

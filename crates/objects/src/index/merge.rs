@@ -16,6 +16,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use format::objects::log::Place;
+use mutants::mutant;
 use store::{RequestError, ReservedFor};
 
 use crate::index::IndexError;
@@ -60,6 +61,9 @@ impl VolumeIndex {
             return Ok(Merged::default());
         }
         let Some((frozen, end)) = self.freeze(&mut merging) else { return Ok(Merged::default()) };
+        if mutant!(ReleasesLogEarly) {
+            lock(&self.log).release(end)?;
+        }
         let merged = self.merge_steps(&frozen, end)?;
         *merging = None;
         let dropped = write(&self.memory).drop_frozen();

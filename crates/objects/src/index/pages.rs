@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use format::BLOCK_BYTES;
 use format::objects::header::{INDEX_BYTES_MAX, INDEX_COPIES_AT_BYTES, IndexLength};
 use format::objects::index_page::PageRef;
+use mutants::mutant;
 use redb::StorageBackend;
 use store::{RequestError, Reservation, ReservedFor, WriteOptions, WriteRoom};
 
@@ -291,6 +292,13 @@ impl Kept {
             (pages, self.changed.get_key_value(&0).map(place))
         };
         let ((pages, header), (mirror, header_mirror)) = (in_copy(0), in_copy(1));
+        if mutant!(WritesNoMirror) {
+            return length(before).chain(pages).chain(header).chain(length(behind)).collect();
+        }
+        if mutant!(WritesIndexHeaderFirst) {
+            let first = length(before).chain(header).chain(header_mirror);
+            return first.chain(pages).chain(mirror).chain(length(behind)).collect();
+        }
         let pages = length(before).chain(pages).chain(mirror);
         pages.chain(header).chain(header_mirror).chain(length(behind)).collect()
     }

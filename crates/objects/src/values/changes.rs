@@ -15,6 +15,7 @@ use std::sync::MutexGuard;
 
 use format::objects::record::Value;
 use format::objects::segments::ListEntry;
+use mutants::mutant;
 
 use super::backing::Backing;
 use super::error::ValueError;
@@ -76,6 +77,9 @@ impl<'a> ValueChanges<'a> {
     /// # Errors
     /// [`ValueError`]; then the batch is to be dropped.
     pub fn share(&mut self, entries: &[ListEntry]) -> Result<(), ValueError> {
+        if mutant!(ForgetsCountOfCopy) {
+            return Ok(());
+        }
         if self.sharing.is_none() && !entries.is_empty() {
             self.sharing = Some(self.backing.lock_sharing());
         }

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+use mutants::mutant;
+
 use super::error::ValueError;
 use super::extent_tables::claim_front;
 use super::limits::Limits;
@@ -112,6 +114,9 @@ impl RegionLease {
 
     /// Says in a batch that what was carved off is named.
     pub(super) fn claim(&self, pending: &mut Pending) {
+        if mutant!(RecordsRestLate) {
+            return;
+        }
         claim_front(pending, self.carved().end, self.left().end);
     }
 

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use format::objects::CHUNK_BYTES;
 use format::objects::extents::{HIGH_WATER_SETTING, decode_free, extent_key};
+use mutants::mutant;
 use store::Durability;
 
 use super::error::ValueError;
@@ -117,7 +118,9 @@ impl Space {
             }
             None => self.raise_mark(&mut pending, state.high_water, want, least)?,
         };
-        set_to_free(&mut pending, &range);
+        if !mutant!(ForgetsIntent) {
+            set_to_free(&mut pending, &range);
+        }
         self.index.apply(pending.take(), Durability::Acknowledged)?;
         state.cursor = if found_is_free(&range, state.high_water) { range.end } else { cursor };
         state.high_water = high_water;
@@ -211,7 +214,7 @@ impl Space {
     /// named looks again.
     pub(super) fn choose_to_trim(&self, range: &Range<u64>) -> bool {
         let mut state = self.lock();
-        let is_chosen = !state.held.overlaps(range);
+        let is_chosen = !state.held.overlaps(range) || mutant!(TrimsHeld);
         state.generation += u64::from(is_chosen);
         is_chosen
     }

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex};
 use format::objects::CHUNK_BYTES;
 use format::objects::extents::{ToFree, decode_to_free, extent_key};
 use format::objects::segments::{ListEntry, Subtree};
+use mutants::mutant;
 use store::Durability;
 
 use super::backing::Backing;
@@ -151,7 +152,9 @@ impl Trimmer {
         if ranges.is_empty() {
             return Ok(());
         }
-        self.trim(ranges.iter().copied())?;
+        if !mutant!(FreesBeforeTrim) {
+            self.trim(ranges.iter().copied())?;
+        }
         let space = self.backing.space.lock();
         let mut pending = Pending::new(&self.backing.index);
         for range in &ranges {
@@ -162,6 +165,9 @@ impl Trimmer {
         }
         self.backing.index.apply(pending.take(), Durability::Acknowledged)?;
         drop(space);
+        if mutant!(FreesBeforeTrim) {
+            self.trim(ranges.iter().copied())?;
+        }
         Ok(())
     }
 
