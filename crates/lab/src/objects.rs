@@ -2,8 +2,9 @@
 //! life after life, and each write of it looked at aside.
 //!
 //! ```text
-//! life.rs      operations by the seed, what goes wrong, how a life ends
-//! store.rs     an opened store: find.. all that it holds      bucket.rs  a bucket on its parts
+//! life.rs      operations by the seed, what goes wrong; reading.rs, versions.rs, rot.rs
+//! store.rs     an opened store: all that it holds             bucket.rs   what is asked of one:
+//!              parts.rs on index and values, whole.rs as doors have it
 //! history.rs   what it held, state after state: the oracle    recount.rs who names which chunk
 //! aside.rs     a crash at one write, and one of the opening   step_volume.rs  the engine, stepped
 //! ```
@@ -15,12 +16,16 @@ pub(crate) mod aside;
 pub(crate) mod bucket;
 pub(crate) mod history;
 mod life;
+pub(crate) mod parts;
+mod reading;
 pub(crate) mod recount;
 mod rot;
 pub(crate) mod step_volume;
 pub(crate) mod store;
 #[cfg(test)]
 mod tests;
+mod versions;
+pub(crate) mod whole;
 
 use disk::{Loss, MemoryDisk};
 use engine::{Detection, control};

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use engine::{DeleteRequest, Durability, RequestError, SnapshotRequest, control};
-use objects::values::{ValueError, ValueReader};
+use engine::{Durability, RequestError};
+use objects::bucket::BucketError;
+use objects::values::ValueError;
 
 use crate::dice::mixed;
 use crate::failure::Broken;
 use crate::objects::aside::look;
-use crate::objects::bucket::{Bucket, Cut, broken, is_full, of_engine};
+use crate::objects::bucket::{self, Bucket, Cut, broken, of_engine, said};
 use crate::objects::history::{Objects, State};
+use crate::objects::reading::Reading;
 use crate::objects::store::{BLOCK, BUCKETS, Store, block_chunks_used};
 use crate::objects::{Outcome, Run, in_run};
 use crate::simulation::tap::Point;
@@ -19,8 +21,6 @@ use crate::simulation::trouble::{Trouble, is_of_writes};
 const KEYS: u64 = 24;
 /// Different contents of objects.
 const CONTENTS: u64 = 200;
-/// Snapshots that there may be.
-const SNAPSHOTS_MAX: usize = 2;
 /// Chunks that the block volume is written at a time, at most.
 const BLOCK_BURST: u64 = 12;
 /// The same where room is short.
@@ -38,13 +38,6 @@ pub(super) struct Life<'a> {
     trouble: Option<Trouble>,
     /// Somebody reads slowly, whatever becomes of the object.
     pub(super) reading: Option<Reading>,
-}
-
-/// A reader, of which bucket, and the bytes that it must give.
-pub(super) struct Reading {
-    bucket: u32,
-    reader: ValueReader,
-    bytes: Arc<[u8]>,
 }
 
 /// The bytes of an object.
@@ -136,7 +129,7 @@ impl<'a> Life<'a> {
                 let seed = self.run.dice.roll();
                 let mut next = self.run.history.now().clone();
                 next.buckets.insert(number, Objects::new());
-                let made = Bucket::create(&volume, seed);
+                let made = bucket::create(number, &volume, seed);
                 self.settle("making a bucket", made, Some(next)).map_err(in_run)?;
                 self.store.open_bucket(number).map_err(in_run)?;
             }
@@ -149,7 +142,7 @@ impl<'a> Life<'a> {
     pub(super) fn settle(
         &mut self,
         asked: &str,
-        outcome: Result<(), ValueError>,
+        outcome: Result<(), BucketError>,
         next: Option<State>,
     ) -> Result<bool, Broken> {
         match outcome {
@@ -160,7 +153,7 @@ impl<'a> Life<'a> {
                 }
                 Ok(true)
             }
-            Err(error) if is_full(&error) && self.run.shape.tight => {
+            Err(error) if error.is_no_space() && self.run.shape.tight => {
                 self.run.summary.refused += 1;
                 Ok(false)
             }
@@ -175,8 +168,8 @@ impl<'a> Life<'a> {
         }
     }
 
-    pub(super) fn bucket(&self, number: u32) -> Option<&Bucket> {
-        self.store.buckets.get(&number)
+    pub(super) fn bucket(&self, number: u32) -> Option<&dyn Bucket> {
+        self.store.buckets.get(&number).map(|bucket| &**bucket)
     }
 
     fn perform(&mut self) -> Result<(), Broken> {
@@ -205,12 +198,12 @@ impl<'a> Life<'a> {
         }
     }
 
-    fn key(&mut self) -> Vec<u8> {
+    pub(super) fn key(&mut self) -> Vec<u8> {
         format!("key-{:02}", self.run.dice.below(KEYS)).into_bytes()
     }
 
     /// A key that there is, mostly.
-    fn found_key(&mut self, number: u32) -> Vec<u8> {
+    pub(super) fn found_key(&mut self, number: u32) -> Vec<u8> {
         let roll = self.run.dice.roll() as usize;
         let objects = self.run.history.now().buckets.get(&number);
         let keys: Vec<&Vec<u8>> = objects.into_iter().flatten().map(|(key, _)| key).collect();
@@ -264,7 +257,7 @@ impl<'a> Life<'a> {
     fn settle_with(
         &mut self,
         asked: &str,
-        outcome: Result<(), ValueError>,
+        outcome: Result<(), BucketError>,
         next: State,
         durability: Durability,
     ) -> Result<(), Broken> {
@@ -275,7 +268,9 @@ impl<'a> Life<'a> {
     }
 
     fn delete(&mut self, number: u32) -> Result<(), Broken> {
-        let count = 1 + self.run.dice.below(3);
+        // What does not fit into one batch is deleted one by one.
+        let most = if self.run.shape.tight { 1 } else { 3 };
+        let count = 1 + self.run.dice.below(most);
         let mut keys: Vec<Vec<u8>> = (0..count).map(|_| self.found_key(number)).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -285,7 +280,8 @@ impl<'a> Life<'a> {
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
         let named: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let outcome = bucket.delete(&named, durability);
-        self.run.summary.refused_deletions += u64::from(outcome.as_ref().is_err_and(is_full));
+        self.run.summary.refused_deletions +=
+            u64::from(outcome.as_ref().is_err_and(BucketError::is_no_space));
         self.settle_with("a deletion", outcome, next, durability)
     }
 
@@ -310,12 +306,12 @@ impl<'a> Life<'a> {
         let next = self.with(number, |objects| drop(objects.insert(to.clone(), whole.into())));
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
         match bucket.copy_range(&from, &to, &head, start..end) {
-            Err(ValueError::TooDeep) => Ok(()), // Copies of copies: its bytes would be written.
+            Err(BucketError::Value(ValueError::TooDeep)) => Ok(()), // Copies of copies: its bytes would be written.
             outcome => self.settle("a copy of a range", outcome, Some(next)).map(drop),
         }
     }
 
-    fn held(&self, number: u32, key: &[u8]) -> Option<Arc<[u8]>> {
+    pub(super) fn held(&self, number: u32, key: &[u8]) -> Option<Arc<[u8]>> {
         self.run.history.now().buckets.get(&number)?.get(key).cloned()
     }
 
@@ -328,75 +324,21 @@ impl<'a> Life<'a> {
         self.settle("a put that is given up", outcome, None).map(drop)
     }
 
-    fn get(&mut self, number: u32) -> Result<(), Broken> {
-        let key = if self.run.dice.once_in(4) { self.key() } else { self.found_key(number) };
-        let expected = self.held(number, &key);
-        let Some(bucket) = self.bucket(number) else { return Ok(()) };
-        let found = bucket.get(&key).map_err(|error| broken("a get", &error))?;
-        if found.as_deref() != expected.as_deref() {
-            let key = String::from_utf8_lossy(&key);
-            let what = format!("bucket {number}: a get of {key} gives other bytes than were put");
-            return Err(Broken::Objects { what });
-        }
-        let keys = bucket.keys().map_err(|error| broken("a listing", &error))?;
-        let listed = self.run.history.now().buckets.get(&number).into_iter().flatten();
-        if !keys.iter().eq(listed.map(|(key, _)| key)) {
-            let what = format!("bucket {number}: a listing gives {} keys", keys.len());
-            return Err(Broken::Objects { what });
-        }
-        Ok(())
-    }
-
-    fn begin_reading(&mut self, number: u32) -> Result<(), Broken> {
-        self.end_reading()?;
-        let key = self.found_key(number);
-        let (Some(bucket), Some(bytes)) = (self.bucket(number), self.held(number, &key)) else {
-            return Ok(()); // There is nothing to read.
-        };
-        let reader = bucket.reader(&key).map_err(|error| broken("a look-up", &error))?;
-        self.reading = reader.map(|reader| Reading { bucket: number, reader, bytes });
-        Ok(())
-    }
-
-    /// What was read slowly is what the object held when the reading began.
-    fn end_reading(&mut self) -> Result<(), Broken> {
-        let Some(Reading { bucket, mut reader, bytes }) = self.reading.take() else {
-            return Ok(()); // Nobody reads.
-        };
-        let mut found = vec![0; bytes.len() + 1];
-        let read = reader.read_at(0, &mut found);
-        let length = read.map_err(|error| broken("a slow get", &error))?;
-        if found[..length] != bytes[..] {
-            let what = format!("bucket {bucket}: a slow get gives other bytes than were put");
-            return Err(Broken::Objects { what });
-        }
-        Ok(())
-    }
-
-    /// The bucket is closed.
-    pub(super) fn close(&mut self, number: u32) -> Result<(), Broken> {
-        if self.reading.as_ref().is_some_and(|reading| reading.bucket == number) {
-            self.end_reading()?;
-        }
-        drop(self.store.buckets.remove(&number));
-        Ok(())
-    }
-
     fn merge(&mut self, number: u32) -> Result<(), Broken> {
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
-        let outcome = bucket.index.merge().map(drop).map_err(ValueError::Index);
+        let outcome = bucket.merge();
         self.settle("a merge", outcome, None).map(drop)
     }
 
     fn trim(&mut self, number: u32) -> Result<(), Broken> {
         let entries = 1 + self.run.dice.below(20);
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
-        let outcome = bucket.values.trim_some(entries).map(drop);
+        let outcome = bucket.trim_some(entries).map(drop);
         self.settle("trimming", outcome, None).map(drop)
     }
 
     fn flush(&mut self) -> Result<(), Broken> {
-        let outcome = self.store.stepped.flush().map_err(ValueError::Volume);
+        let outcome = self.store.stepped.flush().map_err(said);
         self.settle("a flush", outcome, None).map(drop)
     }
 
@@ -411,89 +353,11 @@ impl<'a> Life<'a> {
             let content = 1 + self.run.dice.below(1 << 40);
             let mut next = self.run.history.now().clone();
             next.block.insert(chunk, content);
-            let outcome = self.store.write_block(chunk, content).map_err(ValueError::Volume);
+            let outcome = self.store.write_block(chunk, content).map_err(said);
             if !self.settle("a write to the block volume", outcome, Some(next))? {
                 break;
             }
         }
         Ok(())
-    }
-
-    /// A snapshot is taken, deleted, or gone back to.
-    fn change_version(&mut self, number: u32) -> Result<(), Broken> {
-        let snapshots = &self.run.history.now().snapshots;
-        let of_bucket = snapshots.iter().find(|(_, (of, _))| *of == number).map(|(n, _)| *n);
-        self.run.summary.versions += 1;
-        match of_bucket {
-            Some(snapshot) if self.run.dice.once_in(2) => self.roll_back(number, snapshot),
-            Some(snapshot) if snapshots.len() >= SNAPSHOTS_MAX => self.delete_snapshot(snapshot),
-            _ if snapshots.len() >= SNAPSHOTS_MAX => Ok(()),
-            _ => self.snapshot(number),
-        }
-    }
-
-    fn name_of(&self, snapshot: u32) -> Option<String> {
-        let opening = self.store.stepped.opening();
-        opening.volumes.get(&snapshot).map(|volume| volume.name())
-    }
-
-    /// A change of volumes is durable when it is answered.
-    fn settle_volumes(
-        &mut self,
-        asked: &str,
-        outcome: Result<(), RequestError>,
-        next: State,
-    ) -> Result<bool, Broken> {
-        let outcome = outcome.map_err(ValueError::Volume);
-        let done = self.settle(asked, outcome, Some(next))?;
-        if done {
-            self.store.stepped.note_durable();
-        }
-        Ok(done)
-    }
-
-    fn snapshot(&mut self, number: u32) -> Result<(), Broken> {
-        let snapshot = self.run.snapshots;
-        self.run.snapshots += 1;
-        let mut next = self.run.history.now().clone();
-        let objects = next.buckets.get(&number).cloned();
-        next.snapshots.insert(snapshot, (number, objects));
-        let name = format!("s{snapshot}");
-        let full = format!("v{number}@{name}");
-        let volumes = vec![format!("v{number}")];
-        let request = SnapshotRequest { volumes, name, taken_unix_s: 1 };
-        let outcome = self.store.stepped.administer(request).map(drop);
-        if self.settle_volumes("a snapshot", outcome, next)? {
-            self.store.open_volume(snapshot, full)?;
-        }
-        Ok(())
-    }
-
-    fn delete_snapshot(&mut self, snapshot: u32) -> Result<(), Broken> {
-        let Some(name) = self.name_of(snapshot) else { return Ok(()) };
-        let mut next = self.run.history.now().clone();
-        next.snapshots.remove(&snapshot);
-        self.store.stepped.opening().volumes.remove(&snapshot);
-        let request = DeleteRequest { even_if_open: true, ..DeleteRequest::of(&name) };
-        let outcome = self.store.stepped.administer(request).map(drop);
-        let done = self.settle_volumes("the deletion of a snapshot", outcome, next)?;
-        if done || self.stopped { Ok(()) } else { self.store.open_volume(snapshot, name) }
-    }
-
-    /// The bucket is closed, its volume goes back, and the bucket is opened again.
-    fn roll_back(&mut self, number: u32, snapshot: u32) -> Result<(), Broken> {
-        let Some(name) = self.name_of(snapshot) else { return Ok(()) };
-        let mut next = self.run.history.now().clone();
-        match next.snapshots.get(&snapshot).cloned() {
-            Some((_, Some(objects))) => drop(next.buckets.insert(number, objects)),
-            _ => drop(next.buckets.remove(&number)),
-        }
-        self.close(number)?;
-        drop(self.store.stepped.opening().volumes.remove(&number));
-        let request = control::Rollback { snapshot: name, ..control::Rollback::default() };
-        let outcome = self.store.stepped.administer(request).map(drop);
-        self.settle_volumes("a rollback", outcome, next)?;
-        self.store.open_volume(number, format!("v{number}"))?;
-        self.store.open_bucket(number)
     }
 }

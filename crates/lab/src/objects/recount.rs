@@ -9,13 +9,14 @@ use format::objects::extents::{
 };
 use format::objects::record::ObjectRecord;
 use format::objects::segments::{ListEntry, Subtree, decode_block};
+use format::objects::uploads::UploadEntry;
 use format::objects::{CHUNK_BYTES, VALUES_START_BYTES};
+use objects::bucket::BucketError;
 use objects::index::{Entry, Index, Table};
-use objects::values::ValueError;
 use objects::volume::BucketVolume;
 
 use crate::failure::Broken;
-use crate::objects::bucket::broken;
+use crate::objects::bucket::{broken, said};
 
 /// Entries that are read at a time.
 const SCAN_ENTRIES: usize = 500;
@@ -50,7 +51,7 @@ pub(crate) struct Counted {
 }
 
 /// All entries of a table.
-pub(crate) fn entries(index: &dyn Index, table: Table) -> Result<Vec<Entry>, ValueError> {
+pub(crate) fn entries(index: &dyn Index, table: Table) -> Result<Vec<Entry>, BucketError> {
     let (mut all, mut from) = (Vec::new(), Vec::new());
     loop {
         let some = index.scan(table, &from, SCAN_ENTRIES)?;
@@ -81,9 +82,12 @@ impl<'a> Recount<'a> {
         self.sweep(high_water)
     }
 
-    fn gather(&mut self) -> Result<(), ValueError> {
+    fn gather(&mut self) -> Result<(), BucketError> {
         for table in [Table::Objects, Table::Uploads] {
-            for (_, record) in entries(self.index, table)? {
+            for (key, record) in entries(self.index, table)? {
+                if table == Table::Uploads && names_an_upload(&key)? {
+                    continue;
+                }
                 let record = ObjectRecord::decode(&record)?;
                 record.value.entries().iter().try_for_each(|entry| self.name(entry))?;
             }
@@ -117,7 +121,7 @@ impl<'a> Recount<'a> {
         }
     }
 
-    fn name(&mut self, entry: &ListEntry) -> Result<(), ValueError> {
+    fn name(&mut self, entry: &ListEntry) -> Result<(), BucketError> {
         self.add(&entry.chunks(), Here { named: 1, ..Here::default() });
         match entry {
             ListEntry::Subtree(subtree) => self.block(subtree, 0),
@@ -126,17 +130,17 @@ impl<'a> Recount<'a> {
     }
 
     /// What a block names; once, however many name the block.
-    fn block(&mut self, subtree: &Subtree, position: u16) -> Result<(), ValueError> {
+    fn block(&mut self, subtree: &Subtree, position: u16) -> Result<(), BucketError> {
         if !self.blocks_seen.insert(subtree.block_chunk) {
             return Ok(());
         }
         let mut bytes = vec![0; CHUNK_BYTES as usize];
-        self.volume.read_at(subtree.block_chunk * CHUNK_BYTES, &mut bytes)?;
+        self.volume.read_at(subtree.block_chunk * CHUNK_BYTES, &mut bytes).map_err(said)?;
         let entries = decode_block(subtree, &bytes)?;
         entries[position.into()..].iter().try_for_each(|entry| self.name(entry))
     }
 
-    fn high_water(&self) -> Result<u64, ValueError> {
+    fn high_water(&self) -> Result<u64, BucketError> {
         let setting = self.index.get(Table::Settings, HIGH_WATER_SETTING)?;
         let bytes = setting.and_then(|value| <[u8; 8]>::try_from(value).ok());
         Ok(bytes.map_or(VALUES_START_BYTES, u64::from_le_bytes) / CHUNK_BYTES)
@@ -168,6 +172,11 @@ impl<'a> Recount<'a> {
         }
         Ok(counted)
     }
+}
+
+/// Whether an entry only says of which object an upload is.
+fn names_an_upload(key: &[u8]) -> Result<bool, BucketError> {
+    Ok(matches!(UploadEntry::decode(key)?, UploadEntry::Part { number: 0, .. }))
 }
 
 /// Whether a chunk is in one state; beyond the mark and before the space, in none.

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use format::objects::header::{HEADER_COPIES_AT_BYTES, INDEX_COPIES_AT_BYTES, RING_AT_BYTES};
 use format::objects::{CHUNK_BYTES, VALUES_START_BYTES};
-use objects::values::ValueError;
+use objects::bucket::BucketError;
 
 use crate::failure::Broken;
-use crate::objects::bucket::{Bucket, broken, is_damage};
+use crate::objects::bucket::{self, Bucket, broken, is_damage};
 use crate::objects::life::Life;
 
 /// Chunks at the front of an index and of the values among which some rot.
@@ -46,12 +46,12 @@ impl Life<'_> {
         let Some(volume) = self.store.volume(number) else { return Ok(()) };
         let kind = Kind::ALL[self.run.dice.below(Kind::ALL.len() as u64) as usize];
         volume.rot(self.choose(kind));
-        match Bucket::open(&volume, false) {
+        match bucket::open(number, &volume, false) {
             Ok(None) => {
                 let what = "a bucket with a rotten chunk is taken for none".to_owned();
                 return Err(Broken::Objects { what });
             }
-            Ok(Some(bucket)) => self.read_rotten(number, &bucket, kind)?,
+            Ok(Some(bucket)) => self.read_rotten(number, &*bucket, kind)?,
             Err(error) if is_damage(&error) && !kind.has_another_copy() => {}
             Err(error) => return Err(broken("the opening of a bucket that rots", &error)),
         }
@@ -85,8 +85,8 @@ impl Life<'_> {
     }
 
     /// Each answer is right, or says that something is damaged.
-    fn read_rotten(&self, number: u32, bucket: &Bucket, kind: Kind) -> Result<(), Broken> {
-        let is_damage = |error: &ValueError| is_damage(error) && !kind.has_another_copy();
+    fn read_rotten(&self, number: u32, bucket: &dyn Bucket, kind: Kind) -> Result<(), Broken> {
+        let is_damage = |error: &BucketError| is_damage(error) && !kind.has_another_copy();
         let now = self.run.history.now();
         let Some(expected) = now.buckets.get(&number) else { return Ok(()) };
         match bucket.keys() {

@@ -10,7 +10,7 @@ use objects::volume::BucketVolume;
 
 use crate::dice::mixed;
 use crate::failure::Broken;
-use crate::objects::bucket::{Bucket, broken, is_full};
+use crate::objects::bucket::{self, Bucket, broken};
 use crate::objects::history::{Objects, State};
 use crate::objects::step_volume::{StepVolume, Stepped};
 use crate::oracle::CHUNK_BYTES;
@@ -39,7 +39,7 @@ const KEPT: (u64, u64) = (160, 40);
 /// A running store and what is open of it.
 pub(crate) struct Store {
     pub(crate) stepped: Arc<Stepped>,
-    pub(crate) buckets: BTreeMap<u32, Bucket>,
+    pub(crate) buckets: BTreeMap<u32, Box<dyn Bucket>>,
     block_chunks_used: u64,
 }
 
@@ -70,7 +70,7 @@ impl Store {
     /// Opens the bucket in a volume, if there is one.
     pub(crate) fn open_bucket(&mut self, number: u32) -> Result<(), Broken> {
         let Some(volume) = self.volume(number) else { return Ok(()) };
-        let opened = Bucket::open(&volume, false);
+        let opened = bucket::open(number, &volume, false);
         let opened = opened.map_err(|error| broken("the opening of a bucket", &error))?;
         if let Some(bucket) = opened {
             self.buckets.insert(number, bucket);
@@ -119,8 +119,9 @@ impl Store {
                 let of = crate::simulation::opening::volume_of_name(
                     name.split('@').next().unwrap_or_default(),
                 );
-                let objects = self.find_snapshot(open)?;
-                state.snapshots.insert(number, (of.unwrap_or(u32::MAX), objects));
+                let of = of.unwrap_or(u32::MAX);
+                let objects = self.find_snapshot(of, open)?;
+                state.snapshots.insert(number, (of, objects));
             } else if number == BLOCK {
                 state.block = self.find_block()?;
             }
@@ -129,9 +130,9 @@ impl Store {
         Ok(state)
     }
 
-    fn find_snapshot(&self, open: Arc<OpenVolume>) -> Result<Option<Objects>, Broken> {
+    fn find_snapshot(&self, of: u32, open: Arc<OpenVolume>) -> Result<Option<Objects>, Broken> {
         let volume = StepVolume::new(&self.stepped, open);
-        let bucket = Bucket::open(&volume, true);
+        let bucket = bucket::open(of, &volume, true);
         let bucket = bucket.map_err(|error| broken("the opening of a snapshot", &error))?;
         let objects = bucket.map(|bucket| bucket.objects()).transpose();
         objects.map_err(|error| broken("reading a snapshot", &error))
@@ -158,7 +159,7 @@ impl Store {
     /// index is whole, and when all is trimmed that can be, nothing is stored that nobody names.
     pub(crate) fn check_buckets(&self, thoroughly: bool) -> Result<(), Broken> {
         for (number, bucket) in &self.buckets {
-            self.check_bucket(bucket, thoroughly).map_err(|broken| match broken {
+            Self::check_bucket(&**bucket, thoroughly).map_err(|broken| match broken {
                 Broken::Objects { what } => {
                     Broken::Objects { what: format!("bucket {number}: {what}") }
                 }
@@ -168,19 +169,19 @@ impl Store {
         self.stepped.take_stuck()
     }
 
-    fn check_bucket(&self, bucket: &Bucket, thoroughly: bool) -> Result<(), Broken> {
+    fn check_bucket(bucket: &dyn Bucket, thoroughly: bool) -> Result<(), Broken> {
         bucket.recount()?;
         if !thoroughly {
             return Ok(());
         }
-        bucket.check_index()?;
+        bucket.check()?;
         match bucket.trim_all() {
-            Err(error) if is_full(&error) => return Ok(()),
+            Err(error) if error.is_no_space() => return Ok(()),
             trimmed => trimmed.map_err(|error| broken("trimming", &error))?,
         }
         let counted = bucket.recount()?;
-        let (first, end) = (VALUES_START_BYTES, bucket.volume.size_bytes());
-        let mapped = bucket.volume.mapped_bytes(first, end).map_err(Broken::Request)?;
+        let (first, end) = (VALUES_START_BYTES, bucket.volume().size_bytes());
+        let mapped = bucket.volume().mapped_bytes(first, end).map_err(Broken::Request)?;
         let mapped = mapped / CHUNK_BYTES as u64;
         if (mapped, counted.to_free) == (counted.named, 0) {
             return Ok(());
