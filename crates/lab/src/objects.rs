@@ -39,6 +39,7 @@ use crate::script::{End, Script, Shape};
 use crate::simulation::aside::{Points, check, check_crashed};
 use crate::simulation::new_store;
 use crate::simulation::tap::{Ear, Watch, leave};
+use crate::simulation::trouble::is_of_writes;
 
 /// What to simulate of buckets.
 #[derive(Clone, Copy, Debug)]
@@ -223,17 +224,18 @@ impl Run {
         let (store, ear) = self.open(watch)?;
         let mut life = Life::new(self, store);
         life.go_through()?;
-        let (stopped, last, store) = (life.stopped, life.last.take(), life.store);
+        let (stopped, fails) = (life.stopped, life.fails());
+        let (last, store) = (life.last.take(), life.store);
+        let closes = !stopped && self.dice.once_in(8);
+        let closed = match closes {
+            true => self.close(&store, fails)?,
+            false => false,
+        };
+        self.closed = closed;
         self.summary.writes += ear.heard().writes;
         self.digest.add(ear.heard().digest.value());
-        self.flushed = ear.heard().flushed;
-        self.closed = !stopped && self.dice.once_in(8);
-        if self.closed {
-            store
-                .stepped
-                .administer(control::Close {})
-                .map_err(|error| in_run(Broken::Request(error)))?;
-            self.flushed = self.history.newest();
+        self.flushed = if closed { self.history.newest() } else { ear.heard().flushed };
+        if closed {
             self.disk = self.disk.left_by_power_loss(self.plan.seed, Loss::All);
             check(&self.disk).map_err(in_run)?;
         } else if let Some(point) = last.filter(|_| !stopped && self.dice.once_in(2)) {
@@ -249,6 +251,19 @@ impl Run {
         self.disk.heal();
         self.summary.crashes += u64::from(!self.closed);
         Ok(())
+    }
+
+    /// Closes the store. False: the disk fails, no operation noticed it, and the last writes of the
+    /// store could not be done; what was durable before is what there is.
+    fn close(&mut self, store: &Store, disk_fails: bool) -> Outcome<bool> {
+        match store.stepped.administer(control::Close {}) {
+            Ok(()) => Ok(true),
+            Err(error) if disk_fails && is_of_writes(&error) => {
+                self.summary.stopped += 1;
+                Ok(false)
+            }
+            Err(error) => Err(in_run(Broken::Request(error))),
+        }
     }
 }
 

@@ -83,6 +83,11 @@ impl<'a> Life<'a> {
         self.end_reading().map_err(in_run)
     }
 
+    /// Whether the disk fails by now.
+    pub(super) fn fails(&self) -> bool {
+        self.trouble.is_some()
+    }
+
     fn begin_trouble(&mut self) {
         let number = self.run.dice.roll();
         let trouble =
