@@ -1,12 +1,13 @@
 //! `lab objects`: buckets in the simulator, many seeds on several threads.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::Args;
-use lab::{Failure, ObjectPlan, ObjectSummary};
+use lab::{Broken, Failure, ObjectPlan, ObjectSummary};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -50,7 +51,7 @@ pub(crate) fn objects(arguments: &Arguments) -> ExitCode {
             if is_over || failed.load(Ordering::Relaxed) {
                 return;
             }
-            let run = arguments.plan(seed).run();
+            let run = arguments.run(seed);
             failed.fetch_or(run.is_err(), Ordering::Relaxed);
             let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
             match run {
@@ -92,6 +93,15 @@ pub(crate) fn objects(arguments: &Arguments) -> ExitCode {
 }
 
 impl Arguments {
+    /// A panic ends the run of its seed, not the others, and the seed is printed.
+    fn run(&self, seed: u64) -> Result<ObjectSummary, Failure> {
+        let run = catch_unwind(AssertUnwindSafe(|| self.plan(seed).run()));
+        run.unwrap_or_else(|_| {
+            let broken = Broken::Objects { what: "the run panicked, see above".to_owned() };
+            Err(Failure { broken, life: 0, request: 0, aside: None })
+        })
+    }
+
     fn plan(&self, seed: u64) -> ObjectPlan {
         let Self { steps, lives, one_in, .. } = *self;
         ObjectPlan { seed, steps, lives, one_in }

@@ -107,13 +107,17 @@ impl ListCursor {
 }
 
 /// The entries of a list that have the bytes of `range`: those at its ends cut to it. At most two
-/// blocks of a level are read, and only what is in them is returned one by one.
+/// blocks of a level are read, and only what is in them is returned one by one. An empty range has
+/// no entries: one without bytes is none.
 pub(super) fn slice(
     volume: &dyn BucketVolume,
     entries: &[ListEntry],
     range: &Range<u64>,
 ) -> Result<Vec<ListEntry>, ValueError> {
     let mut found = Vec::new();
+    if range.is_empty() {
+        return Ok(found);
+    }
     // Blocks still to look into, the next one last.
     let mut stack: Vec<(ListEntry, u64)> = Vec::new();
     push_reversed(&mut stack, entries, 0);

@@ -249,6 +249,17 @@ fn what_is_outside_the_space_is_never_freed() {
     }
 }
 
+/// A run that the range lies in is not an entry without bytes, which no record can hold.
+#[test]
+fn a_range_without_bytes_has_no_entries() {
+    let bucket = bucket();
+    bucket.put(1, &noise(60_000, 5), Cut::Fixed).unwrap();
+    let value = bucket.value(1).unwrap();
+    for at in [0, 9, 4096, 59_999, 60_000] {
+        assert_eq!(bucket.values.slice(&value, &(at..at)).unwrap(), [], "{at}");
+    }
+}
+
 #[test]
 fn a_copied_range_holds_what_it_has_and_no_more() {
     let bucket = bucket();
