@@ -242,7 +242,6 @@ impl Way {
             | Mutant::ReleasesLogEarly
             | Mutant::ForgetsTailOfLog
             | Mutant::WritesNoMirror
-            | Mutant::WritesIndexHeaderFirst
             | Mutant::ForgetsCountOfCopy
             | Mutant::RecordsRestLate
             | Mutant::TrimsHeld => return Self::Objects,

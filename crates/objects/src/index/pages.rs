@@ -295,10 +295,6 @@ impl Kept {
         if mutant!(WritesNoMirror) {
             return length(before).chain(pages).chain(header).chain(length(behind)).collect();
         }
-        if mutant!(WritesIndexHeaderFirst) {
-            let first = length(before).chain(header).chain(header_mirror);
-            return first.chain(pages).chain(mirror).chain(length(behind)).collect();
-        }
         let pages = length(before).chain(pages).chain(mirror);
         pages.chain(header).chain(header_mirror).chain(length(behind)).collect()
     }
