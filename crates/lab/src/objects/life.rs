@@ -311,7 +311,8 @@ impl<'a> Life<'a> {
         let next = self.with(number, |objects| drop(objects.insert(to.clone(), whole.into())));
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
         match bucket.copy_range(&from, &to, &head, start..end) {
-            Err(BucketError::Value(ValueError::TooDeep)) => Ok(()), // Copies of copies: its bytes would be written.
+            // Copies of copies: a door would write its bytes.
+            Err(BucketError::Value(ValueError::TooDeep)) => Ok(()),
             outcome => self.settle("a copy of a range", outcome, Some(next)).map(drop),
         }
     }
