@@ -14,12 +14,15 @@
 
 pub(crate) mod aside;
 pub(crate) mod bucket;
+pub(crate) mod failures;
 pub(crate) mod history;
+pub(crate) mod kinds;
 mod life;
 pub(crate) mod parts;
 mod reading;
 pub(crate) mod recount;
 mod rot;
+mod run;
 pub(crate) mod step_volume;
 pub(crate) mod store;
 #[cfg(test)]
@@ -27,73 +30,22 @@ mod tests;
 mod versions;
 pub(crate) mod whole;
 
-use disk::{Loss, MemoryDisk};
+use disk::Loss;
 use engine::{Detection, control};
 
 use crate::dice::{Dice, Digest, mixed};
 use crate::failure::{Broken, Failure};
 use crate::objects::history::{History, State};
 use crate::objects::life::Life;
+use crate::objects::run::{Outcome, Run, in_run};
 use crate::objects::store::Store;
 use crate::script::{End, Script, Shape};
-use crate::simulation::aside::{Points, check, check_crashed};
+use crate::simulation::aside::{check, check_crashed};
 use crate::simulation::new_store;
 use crate::simulation::tap::{Ear, Watch, leave};
 use crate::simulation::trouble::is_of_writes;
 
-/// What to simulate of buckets.
-#[derive(Clone, Copy, Debug)]
-pub struct ObjectPlan {
-    /// Of everything.
-    pub seed: u64,
-    /// Operations of each life.
-    pub steps: u64,
-    /// Lives of the store.
-    pub lives: u64,
-    /// One of so many writes is looked at aside; 0: none.
-    pub one_in: u64,
-}
-
-/// What a run of buckets did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ObjectSummary {
-    /// Operations.
-    pub operations: u64,
-    /// Lives that ended in a crash.
-    pub crashes: u64,
-    /// Device writes.
-    pub writes: u64,
-    /// Crashes that were looked at aside.
-    pub points: Points,
-    /// Operations that were refused for want of room.
-    pub refused: u64,
-    /// Deletions among them.
-    pub refused_deletions: u64,
-    /// Times that writing stopped because the disk failed.
-    pub stopped: u64,
-    /// Times that chunks of a bucket were made unreadable.
-    pub rotten: u64,
-    /// Snapshots and rollbacks.
-    pub versions: u64,
-    /// Stands for every operation on the disk and every answer, in their order.
-    pub digest: u64,
-}
-
-impl ObjectSummary {
-    /// Adds what another run did.
-    pub fn add(&mut self, other: &Self) {
-        self.operations += other.operations;
-        self.crashes += other.crashes;
-        self.writes += other.writes;
-        self.points.add(other.points);
-        self.refused += other.refused;
-        self.refused_deletions += other.refused_deletions;
-        self.stopped += other.stopped;
-        self.rotten += other.rotten;
-        self.versions += other.versions;
-        self.digest ^= other.digest;
-    }
-}
+pub use crate::objects::run::{ObjectPlan, ObjectSummary};
 
 impl ObjectPlan {
     /// The usual run of a seed.
@@ -139,30 +91,9 @@ impl ObjectPlan {
             copies_above: if self.seed % 4 == 1 { 3 } else { 0 },
             detection: Detection::default(),
             domains: 0,
-            varies: self.seed % 2 == 0,
+            varies: self.seed.is_multiple_of(2),
         }
     }
-}
-
-/// What is wrong, and aside of the run where.
-type Outcome<T> = Result<T, (Option<String>, Broken)>;
-
-/// A run under way.
-struct Run {
-    plan: ObjectPlan,
-    shape: Shape,
-    disk: MemoryDisk,
-    history: History,
-    /// The state that was durable when the last life ended.
-    flushed: usize,
-    closed: bool,
-    dice: Dice,
-    digest: Digest,
-    summary: ObjectSummary,
-    life: usize,
-    step: usize,
-    /// The next snapshot's number.
-    snapshots: u32,
 }
 
 impl Run {
@@ -265,8 +196,4 @@ impl Run {
             Err(error) => Err(in_run(Broken::Request(error))),
         }
     }
-}
-
-fn in_run(broken: Broken) -> (Option<String>, Broken) {
-    (None, broken)
 }

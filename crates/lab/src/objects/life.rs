@@ -9,11 +9,12 @@ use objects::values::ValueError;
 use crate::dice::mixed;
 use crate::failure::Broken;
 use crate::objects::aside::look;
-use crate::objects::bucket::{self, Bucket, Cut, broken, of_engine, said};
+use crate::objects::bucket::{Bucket, Cut, SlowReader};
+use crate::objects::failures::{broken, of_engine, said};
 use crate::objects::history::{Objects, State};
-use crate::objects::reading::Reading;
+use crate::objects::kinds;
+use crate::objects::run::{Outcome, Run, in_run};
 use crate::objects::store::{BLOCK, BUCKETS, Store, block_chunks_used};
-use crate::objects::{Outcome, Run, in_run};
 use crate::simulation::tap::Point;
 use crate::simulation::trouble::{Trouble, is_of_writes};
 
@@ -25,6 +26,13 @@ const CONTENTS: u64 = 200;
 const BLOCK_BURST: u64 = 12;
 /// The same where room is short.
 const BLOCK_BURST_TIGHT: u64 = 400;
+
+/// A reader, of which bucket, and the bytes that it must give.
+pub(super) struct Reading {
+    pub(super) bucket: u32,
+    pub(super) reader: SlowReader,
+    pub(super) bytes: Arc<[u8]>,
+}
 
 /// A life under way.
 pub(super) struct Life<'a> {
@@ -134,7 +142,7 @@ impl<'a> Life<'a> {
                 let seed = self.run.dice.roll();
                 let mut next = self.run.history.now().clone();
                 next.buckets.insert(number, Objects::new());
-                let made = bucket::create(number, &volume, seed);
+                let made = kinds::create(number, &volume, seed);
                 self.settle("making a bucket", made, Some(next)).map_err(in_run)?;
                 self.store.open_bucket(number).map_err(in_run)?;
             }

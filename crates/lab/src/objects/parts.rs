@@ -16,7 +16,8 @@ use objects::values::{ValueChanges, Values, WrittenValue};
 use objects::volume::BucketVolume;
 
 use crate::failure::Broken;
-use crate::objects::bucket::{Bucket, Cut, PART_BYTES, RING_BYTES, SlowReader, broken};
+use crate::objects::bucket::{Bucket, Cut, PART_BYTES, RING_BYTES, SlowReader};
+use crate::objects::failures::broken;
 use crate::objects::recount::{Counted, Recount, entries};
 use crate::objects::step_volume::StepVolume;
 

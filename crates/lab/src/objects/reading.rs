@@ -1,17 +1,8 @@
 //! What buckets are asked for: an object, a listing, and an object by somebody who is slow.
 
-use std::sync::Arc;
-
 use crate::failure::Broken;
-use crate::objects::bucket::{SlowReader, broken};
-use crate::objects::life::Life;
-
-/// A reader, of which bucket, and the bytes that it must give.
-pub(super) struct Reading {
-    bucket: u32,
-    reader: SlowReader,
-    bytes: Arc<[u8]>,
-}
+use crate::objects::failures::broken;
+use crate::objects::life::{Life, Reading};
 
 impl Life<'_> {
     pub(super) fn get(&mut self, number: u32) -> Result<(), Broken> {

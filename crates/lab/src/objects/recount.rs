@@ -16,7 +16,7 @@ use objects::index::{Entry, Index, Table};
 use objects::volume::BucketVolume;
 
 use crate::failure::Broken;
-use crate::objects::bucket::{broken, said};
+use crate::objects::failures::{broken, said};
 
 /// Entries that are read at a time.
 const SCAN_ENTRIES: usize = 500;

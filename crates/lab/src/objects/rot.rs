@@ -8,7 +8,9 @@ use format::objects::{CHUNK_BYTES, VALUES_START_BYTES};
 use objects::bucket::BucketError;
 
 use crate::failure::Broken;
-use crate::objects::bucket::{self, Bucket, broken, is_damage};
+use crate::objects::bucket::Bucket;
+use crate::objects::failures::{broken, is_damage};
+use crate::objects::kinds;
 use crate::objects::life::Life;
 
 /// Chunks at the front of an index and of the values among which some rot.
@@ -46,7 +48,7 @@ impl Life<'_> {
         let Some(volume) = self.store.volume(number) else { return Ok(()) };
         let kind = Kind::ALL[self.run.dice.below(Kind::ALL.len() as u64) as usize];
         volume.rot(self.choose(kind));
-        match bucket::open(number, &volume, false) {
+        match kinds::open(number, &volume, false) {
             Ok(None) => {
                 let what = "a bucket with a rotten chunk is taken for none".to_owned();
                 return Err(Broken::Objects { what });

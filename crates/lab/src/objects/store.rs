@@ -10,8 +10,10 @@ use objects::volume::BucketVolume;
 
 use crate::dice::mixed;
 use crate::failure::Broken;
-use crate::objects::bucket::{self, Bucket, broken};
+use crate::objects::bucket::Bucket;
+use crate::objects::failures::broken;
 use crate::objects::history::{Objects, State};
+use crate::objects::kinds;
 use crate::objects::step_volume::{StepVolume, Stepped};
 use crate::oracle::CHUNK_BYTES;
 use crate::script::Shape;
@@ -70,7 +72,7 @@ impl Store {
     /// Opens the bucket in a volume, if there is one.
     pub(crate) fn open_bucket(&mut self, number: u32) -> Result<(), Broken> {
         let Some(volume) = self.volume(number) else { return Ok(()) };
-        let opened = bucket::open(number, &volume, false);
+        let opened = kinds::open(number, &volume, false);
         let opened = opened.map_err(|error| broken("the opening of a bucket", &error))?;
         if let Some(bucket) = opened {
             self.buckets.insert(number, bucket);
@@ -132,7 +134,7 @@ impl Store {
 
     fn find_snapshot(&self, of: u32, open: Arc<OpenVolume>) -> Result<Option<Objects>, Broken> {
         let volume = StepVolume::new(&self.stepped, open);
-        let bucket = bucket::open(of, &volume, true);
+        let bucket = kinds::open(of, &volume, true);
         let bucket = bucket.map_err(|error| broken("the opening of a snapshot", &error))?;
         let objects = bucket.map(|bucket| bucket.objects()).transpose();
         objects.map_err(|error| broken("reading a snapshot", &error))

@@ -3,7 +3,7 @@
 use engine::{DeleteRequest, RequestError, SnapshotRequest, control};
 
 use crate::failure::Broken;
-use crate::objects::bucket::said;
+use crate::objects::failures::said;
 use crate::objects::history::State;
 use crate::objects::life::Life;
 

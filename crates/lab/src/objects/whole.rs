@@ -13,7 +13,8 @@ use objects::bucket::{
 use objects::index::{INDEX_MEMORY_BYTES_MIN, IndexOptions, VolumeIndex};
 
 use crate::failure::Broken;
-use crate::objects::bucket::{Bucket, Cut, PART_BYTES, RING_BYTES, SlowReader, broken};
+use crate::objects::bucket::{Bucket, Cut, PART_BYTES, RING_BYTES, SlowReader};
+use crate::objects::failures::broken;
 use crate::objects::recount::{Counted, Recount};
 use crate::objects::step_volume::StepVolume;
 
@@ -62,7 +63,7 @@ impl Whole {
         let upload = self.bucket.begin_upload(key, options)?;
         let part = PartOptions { durability: Durability::Acknowledged, now_ms: NOW_MS };
         let put = |number: u16, bytes: &[u8]| -> Result<ETag, BucketError> {
-            let mut writer = self.bucket.put_part(key, upload, number, part.clone())?;
+            let mut writer = self.bucket.put_part(key, upload, number, part)?;
             bytes.chunks(PART_BYTES).try_for_each(|piece| writer.write(piece))?;
             Ok(writer.finish(FinishOptions::new([number as u8; 16]))?.etag)
         };
@@ -75,7 +76,7 @@ impl Whole {
                     source_condition: Condition::None,
                     range: Some(range),
                     md5: None,
-                    part: part.clone(),
+                    part,
                 };
                 self.bucket.copy_part(from, key, upload, 3, options)?.etag
             }
