@@ -68,5 +68,6 @@ pub use engine::{
 pub use error::{CloseError, CreateError, MachineError, OpenError};
 pub use files::{LockWait, open_files};
 pub use options::{Hooks, Options};
+pub use randomness::random_bytes;
 pub use running::{CORE_THREAD, Store};
 pub use volume::Volume;

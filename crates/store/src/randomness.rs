@@ -9,7 +9,7 @@ use crate::error::MachineError;
 ///
 /// # Errors
 /// [`MachineError`] when the kernel gives none.
-pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N], MachineError> {
+pub fn random_bytes<const N: usize>() -> Result<[u8; N], MachineError> {
     let mut bytes = [0; N];
     let filled = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
     filled.map_err(|source| MachineError { action: "read /dev/urandom", source })?;

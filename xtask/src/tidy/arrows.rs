@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 23] = [
+const ARROWS: [(&str, &[&str]); 25] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
@@ -27,9 +27,11 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("charts", &[]),
     ("store", &["engine", "disk", "threads", "format"]),
     ("objects", &["store", "format", "mutants"]),
+    ("buckets", &["objects", "store", "engine", "format"]),
+    ("accounts", &[]),
     ("door", &["store", "engine", "disk", "threads", "format"]),
     ("nbd", &["door", "store", "engine", "disk", "threads", "format"]),
-    ("admin", &["store", "engine", "disk", "threads", "format"]),
+    ("admin", &["buckets", "objects", "store", "engine", "disk", "threads", "format"]),
     (
         "lab",
         &[
@@ -66,8 +68,8 @@ const ARROWS: [(&str, &[&str]); 23] = [
     (
         "cli",
         &[
-            "nbd", "door", "admin", "store", "charts", "traces", "estimate", "images", "engine",
-            "disk", "threads", "format",
+            "nbd", "door", "admin", "buckets", "objects", "accounts", "store", "charts", "traces",
+            "estimate", "images", "engine", "disk", "threads", "format",
         ],
     ),
     (

@@ -1,0 +1,50 @@
+//! Room buckets: the buckets of a running store, by name, for every door.
+//!
+//! ```text
+//! doors (s3, admin) ──> Buckets::open("photos") ──> OpenBucket ──> objects::Bucket ──> its volume
+//!                            └── one open handle a bucket, shared; the oldest idle one is closed
+//! upkeep, a thread ────> merges, frees, expires in each open bucket
+//! ```
+//!
+//! The states of a bucket in this process:
+//!
+//! ```text
+//! closed ──open──> open ──idle and memory is short, Buckets::close──> closed
+//!                   └──delete: no request holds it──> gone
+//! ```
+//!
+//! Room `objects` has no thread, clock or randomness; this room gives it all three. A bucket is a
+//! volume of kind bucket, so snapshots and clones of volumes are those of buckets: `photos@monday`
+//! is opened read-only.
+//!
+//! Invariants: a bucket has one open handle in a process, whatever the number of doors; a bucket
+//! that a request holds is neither closed nor deleted.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
+)]
+
+mod error;
+mod name;
+mod opened;
+mod put;
+mod registry;
+#[cfg(test)]
+mod tests;
+mod upkeep;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use error::BucketsError;
+pub use name::{BUCKET_NAME_BYTES_MAX, check_bucket_name};
+pub use opened::OpenBucket;
+pub use put::ObjectWriter;
+pub use registry::{BucketInfo, Buckets, BucketsOptions, NewBucket};
+
+/// Milliseconds since 1970.
+#[must_use]
+pub fn now_unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,186 @@
+//! Buckets by name, over a store in memory.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::control::{DeleteRequest, SnapshotRequest};
+use objects::bucket::{Condition, DeleteOptions, ListOptions, PutOptions};
+use store::{CreateOptions, Durability, Options, Store};
+
+use crate::{Buckets, BucketsError, BucketsOptions, NewBucket, OpenBucket, now_unix_ms};
+
+fn store() -> Store {
+    let disk = store::create_in_memory(&CreateOptions::new(256 << 20), 1).unwrap();
+    Store::open_in_memory(&disk, Options::default()).unwrap()
+}
+
+fn buckets(store: &Store) -> Buckets {
+    let options = BucketsOptions { memory_bytes: 16 << 20, ..BucketsOptions::default() };
+    Buckets::start(store.client().clone(), options).unwrap()
+}
+
+fn put(bucket: &OpenBucket, key: &[u8], bytes: &[u8]) {
+    let mut writer = bucket.put_hashed(key, PutOptions::new(now_unix_ms())).unwrap();
+    writer.write(bytes).unwrap();
+    writer.finish().unwrap();
+}
+
+fn get(bucket: &OpenBucket, key: &[u8]) -> Option<Vec<u8>> {
+    let mut reader = bucket.get(key, &Condition::None, now_unix_ms()).unwrap()?;
+    let mut bytes = vec![0; reader.info().size_bytes as usize];
+    assert_eq!(reader.read_at(0, &mut bytes).unwrap(), bytes.len());
+    Some(bytes)
+}
+
+#[test]
+fn a_bucket_is_made_filled_listed_emptied_and_deleted() {
+    let store = store();
+    let buckets = buckets(&store);
+    assert!(matches!(buckets.open("photos"), Err(BucketsError::NoSuchBucket { .. })));
+    buckets.create("photos", &NewBucket::default()).unwrap();
+    let again = buckets.create("photos", &NewBucket::default());
+    assert!(matches!(again, Err(BucketsError::Exists { .. })));
+    let photos = buckets.open("photos").unwrap();
+    put(&photos, b"cat", b"meow");
+    assert_eq!(get(&buckets.open("photos").unwrap(), b"cat").unwrap(), b"meow");
+    assert_eq!(buckets.list().unwrap()[0].name, "photos");
+    let refused = buckets.delete("photos", false);
+    assert!(matches!(refused, Err(BucketsError::NotEmpty { objects: 1, .. })), "{refused:?}");
+    let options = DeleteOptions { durability: Durability::Durable, now_ms: now_unix_ms() };
+    photos.delete(b"cat", &Condition::None, options).unwrap();
+    drop(photos);
+    buckets.delete("photos", false).unwrap();
+    assert!(buckets.list().unwrap().is_empty());
+    buckets.close().unwrap();
+    store.close().unwrap();
+}
+
+#[test]
+fn a_bucket_that_a_request_holds_is_not_deleted() {
+    let store = store();
+    let buckets = buckets(&store);
+    buckets.create("held", &NewBucket::default()).unwrap();
+    let held = buckets.open("held").unwrap();
+    let refused = buckets.delete("held", true);
+    assert!(matches!(refused, Err(BucketsError::InUse { .. })), "{refused:?}");
+    put(&held, b"k", b"still there");
+    drop(held);
+    buckets.delete("held", true).unwrap();
+    buckets.close().unwrap();
+}
+
+#[test]
+fn a_snapshot_is_a_bucket_that_is_only_read() {
+    let store = store();
+    let buckets = buckets(&store);
+    buckets.create("daily", &NewBucket::default()).unwrap();
+    let daily = buckets.open("daily").unwrap();
+    put(&daily, b"k", b"monday");
+    let (volumes, name) = (vec!["daily".to_owned()], "monday".to_owned());
+    store.client().ask(SnapshotRequest { volumes, name, taken_unix_s: 1 }).unwrap();
+    put(&daily, b"k", b"tuesday");
+    let monday = buckets.open("daily@monday").unwrap();
+    assert!(monday.is_read_only());
+    assert_eq!(get(&monday, b"k").unwrap(), b"monday");
+    assert_eq!(get(&daily, b"k").unwrap(), b"tuesday");
+    assert!(monday.put(b"k", PutOptions::new(1)).is_err());
+    let names: Vec<_> = buckets.list().unwrap().into_iter().map(|bucket| bucket.name).collect();
+    assert_eq!(names, ["daily", "daily@monday"]);
+    buckets.close().unwrap();
+}
+
+#[test]
+fn a_disk_is_no_bucket() {
+    let store = store();
+    let buckets = buckets(&store);
+    store.create_volume("disk0", 1 << 20).unwrap();
+    assert!(matches!(buckets.open("disk0"), Err(BucketsError::NoSuchBucket { .. })));
+    assert!(matches!(
+        buckets.create("disk0", &NewBucket::default()),
+        Err(BucketsError::Exists { .. })
+    ));
+    assert!(buckets.delete("disk0", true).is_err());
+    assert!(store.volume("disk0").is_ok());
+    buckets.close().unwrap();
+}
+
+#[test]
+fn more_buckets_are_used_than_memory_is_for() {
+    let store = store();
+    let buckets = buckets(&store);
+    for number in 0..20 {
+        let name = format!("bucket-{number}");
+        buckets.create(&name, &NewBucket::default()).unwrap();
+        put(&buckets.open(&name).unwrap(), b"k", name.as_bytes());
+    }
+    let open = |name: &str| !store.client().opens(name).unwrap().is_empty();
+    let open = (0..20).filter(|number| open(&format!("bucket-{number}"))).count();
+    assert!(open <= 8, "{open} are open");
+    for number in 0..20 {
+        let name = format!("bucket-{number}");
+        assert_eq!(get(&buckets.open(&name).unwrap(), b"k").unwrap(), name.as_bytes());
+    }
+    buckets.close().unwrap();
+}
+
+#[test]
+fn upkeep_removes_what_has_expired() {
+    let store = store();
+    let buckets = buckets(&store);
+    buckets.create("brief", &NewBucket::default()).unwrap();
+    let brief = buckets.open("brief").unwrap();
+    let now_ms = now_unix_ms();
+    let options = PutOptions { expires_unix_ms: Some(now_ms + 1), ..PutOptions::new(now_ms) };
+    brief.put_hashed(b"k", options).unwrap().finish().unwrap();
+    let began = Instant::now();
+    while brief.figures().objects > 0 {
+        assert!(began.elapsed() < Duration::from_secs(60), "nobody removed it");
+        thread::sleep(Duration::from_millis(10));
+    }
+    let listing = ListOptions {
+        prefix: Vec::new(),
+        delimiter: Vec::new(),
+        from: Vec::new(),
+        limit: 10,
+        now_ms: 0,
+    };
+    assert!(brief.list(&listing).unwrap().objects.is_empty());
+    drop(brief);
+    buckets.close().unwrap();
+}
+
+#[test]
+fn what_was_closed_opens_again_and_nothing_is_asked_later() {
+    let disk = store::create_in_memory(&CreateOptions::new(256 << 20), 1).unwrap();
+    let store = Store::open_in_memory(&disk, Options::default()).unwrap();
+    let buckets_before = buckets(&store);
+    let new = NewBucket { quota_bytes: Some(10), ..NewBucket::default() };
+    buckets_before.create("kept", &new).unwrap();
+    put(&buckets_before.open("kept").unwrap(), b"k", b"v");
+    buckets_before.close().unwrap();
+    assert!(matches!(buckets_before.open("kept"), Err(BucketsError::Closing)));
+    store.close().unwrap();
+    let store = Store::open_in_memory(&disk, Options::default()).unwrap();
+    let buckets = buckets(&store);
+    let kept = buckets.open("kept").unwrap();
+    assert_eq!((get(&kept, b"k").unwrap(), kept.quota_bytes()), (b"v".to_vec(), Some(10)));
+    drop(kept);
+    buckets.close().unwrap();
+}
+
+#[test]
+fn a_volume_that_its_maker_left_empty_can_be_deleted() {
+    let store = store();
+    let buckets = buckets(&store);
+    let new = engine::NewVolume {
+        name: "half".to_owned(),
+        size_bytes: 1 << 50,
+        kind: engine::VolumeKind::Bucket,
+        ..engine::NewVolume::default()
+    };
+    store.client().ask(new).unwrap();
+    assert!(buckets.open("half").is_err());
+    buckets.delete("half", false).unwrap();
+    assert!(store.client().ask(DeleteRequest::of("half")).is_err());
+    buckets.close().unwrap();
+}

@@ -1,0 +1,82 @@
+//! A thread that does for open buckets what no request waits for: it merges logs, frees what nobody
+//! names, removes what has expired and aborts uploads that nobody finishes.
+//!
+//! It gives way: a step of each is short, and what finds nothing to do waits longer each time. A
+//! merge is not short, but one that is late is done by a put that waits for it.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::error::BucketsError;
+use crate::now_unix_ms;
+use crate::opened::OpenBucket;
+use crate::registry::Shared;
+
+/// Pause between two looks at all buckets.
+const LOOK_TIME: Duration = Duration::from_millis(20);
+/// Pause of a bucket in which there was nothing to free or to expire, at first and at most.
+const IDLE_TIME_MIN: Duration = Duration::from_millis(100);
+const IDLE_TIME_MAX: Duration = Duration::from_secs(5);
+/// Ranges freed, or objects removed, in one step.
+const STEP_ENTRIES: u64 = 128;
+
+/// When a bucket is looked at next.
+struct Turn {
+    next: Instant,
+    idle_time: Duration,
+}
+
+/// Starts the thread; it ends when [`Shared::rest`] says so.
+pub(crate) fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>, BucketsError> {
+    let run = move || {
+        let mut turns: HashMap<String, Turn> = HashMap::new();
+        while !shared.rest(LOOK_TIME) {
+            let open = shared.open_for_changes();
+            turns.retain(|name, _| open.iter().any(|bucket| bucket.name() == name));
+            for bucket in open {
+                let turn = turns
+                    .entry(bucket.name().to_owned())
+                    .or_insert_with(|| Turn { next: Instant::now(), idle_time: IDLE_TIME_MIN });
+                take_turn(&bucket, turn, shared.options.upload_age_max);
+            }
+        }
+    };
+    let started = thread::Builder::new().name("buckets".to_owned()).spawn(run);
+    started.map_err(|source: io::Error| {
+        store::MachineError { action: "start the thread of buckets", source }.into()
+    })
+}
+
+fn take_turn(bucket: &OpenBucket, turn: &mut Turn, upload_age_max: Duration) {
+    // A merge that fails leaves the log as it is; puts say what is wrong with the store.
+    let merged = bucket.merge_if_due();
+    if merged.is_err() || turn.next > Instant::now() {
+        return;
+    }
+    match step(bucket, upload_age_max) {
+        Ok(Step::Worked) => turn.idle_time = IDLE_TIME_MIN,
+        Ok(Step::Idle) | Err(_) => turn.idle_time = (turn.idle_time * 2).min(IDLE_TIME_MAX),
+    }
+    turn.next =
+        Instant::now() + if turn.idle_time == IDLE_TIME_MIN { LOOK_TIME } else { turn.idle_time };
+}
+
+enum Step {
+    Worked,
+    Idle,
+}
+
+fn step(bucket: &OpenBucket, upload_age_max: Duration) -> Result<Step, BucketsError> {
+    let now_ms = now_unix_ms();
+    let age_ms = u64::try_from(upload_age_max.as_millis()).unwrap_or(u64::MAX);
+    let expired = bucket.expire_some(now_ms, STEP_ENTRIES)?;
+    let uploads = bucket.expire_uploads(now_ms.saturating_sub(age_ms), STEP_ENTRIES)?;
+    let trimmed = bucket.trim_some(STEP_ENTRIES)?;
+    match expired.is_done && uploads.is_done && trimmed.is_done {
+        true => Ok(Step::Idle),
+        false => Ok(Step::Worked),
+    }
+}
