@@ -29,8 +29,8 @@ pub enum AccountsError {
     },
     /// What is meant to match names of buckets matches none.
     #[error(
-        "{pattern:?} matches no bucket: write the name of a bucket, the beginning of names and `*`, \
-         or `*` for all"
+        "{pattern:?} matches no bucket: write the name of a bucket, the beginning of names and \
+         `*`, or `*` for all"
     )]
     BadPattern {
         /// As it was written.

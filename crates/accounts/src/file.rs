@@ -14,7 +14,6 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, NewAccount, is_account_name};
@@ -198,9 +197,7 @@ impl Accounts {
         let mut options = OpenOptions::new();
         let lock = options.write(true).create(true).truncate(false).mode(OWNER_ALONE);
         let lock = lock.open(&lock_path).map_err(io_at(&lock_path))?;
-        flock(&lock, FlockOperation::LockExclusive)
-            .map_err(io::Error::from)
-            .map_err(io_at(&lock_path))?;
+        lock.lock().map_err(io_at(&lock_path))?;
         let path = self.path();
         let mut stored = match path.symlink_metadata() {
             Ok(_) => load(&path)?,

@@ -1,13 +1,13 @@
 //! Room accounts: who may use buckets, with which key pair, and in which dedup domain.
 //!
 //! ```text
-//! tamis account create ──> accounts.json in the store's directory, mode 0600 <── doors, at each look-up
-//!                            written beside, synced, renamed; one writer at a time (accounts.lock)
+//! tamis account create ──> accounts.json in the store's directory <── doors, at each look-up
+//!   one writer at a time     mode 0600; written beside, synced, renamed
 //! ```
 //!
-//! A door needs the secret itself, for a signature of S3 is made with it, so the file has secrets and
-//! nobody but its owner may read it: a file that others may read is refused. Nothing here prints a
-//! secret; [`Secret`] shows none.
+//! A door needs the secret itself, for a signature of S3 is made with it. So the file has secrets,
+//! and one that others than its owner may read is refused. Nothing here prints a secret; [`Secret`]
+//! shows none.
 //!
 //! Invariants: a name and an access key are those of one account; a reader sees the file before a
 //! change or after it.

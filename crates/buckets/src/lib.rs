@@ -30,6 +30,7 @@ mod name;
 mod opened;
 mod put;
 mod registry;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod upkeep;
@@ -40,7 +41,8 @@ pub use error::BucketsError;
 pub use name::{BUCKET_NAME_BYTES_MAX, check_bucket_name};
 pub use opened::OpenBucket;
 pub use put::ObjectWriter;
-pub use registry::{BucketInfo, Buckets, BucketsOptions, NewBucket};
+pub use registry::{BucketInfo, Buckets, NewBucket};
+pub use slots::BucketsOptions;
 
 /// Milliseconds since 1970.
 #[must_use]

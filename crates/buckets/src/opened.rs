@@ -3,10 +3,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use objects::bucket::{Bucket, PutOptions};
+use objects::bucket::Bucket;
 
 use crate::error::BucketsError;
-use crate::put::ObjectWriter;
 
 /// An open bucket or snapshot of one; a clone is the same. While one lives, the bucket is neither
 /// closed nor deleted, so a request drops it when it has been answered.
@@ -41,18 +40,6 @@ impl OpenBucket {
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.hosted.is_read_only
-    }
-
-    /// Puts an object whose ETag is the MD5 of its bytes.
-    ///
-    /// # Errors
-    /// As of [`Bucket::put`].
-    pub fn put_hashed(
-        &self,
-        key: &[u8],
-        options: PutOptions,
-    ) -> Result<ObjectWriter, BucketsError> {
-        Ok(ObjectWriter::new(self.hosted.bucket.put(key, options)?, self.clone()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Puts an object whose ETag is the MD5 of its bytes, as S3 has it.
 
 use md5::{Digest, Md5};
-use objects::bucket::{FinishOptions, Put, Writer};
+use objects::bucket::{FinishOptions, Put, PutOptions, Writer};
 
 use crate::error::BucketsError;
 use crate::opened::OpenBucket;
@@ -15,11 +15,22 @@ pub struct ObjectWriter {
     _bucket: OpenBucket,
 }
 
-impl ObjectWriter {
-    pub(crate) fn new(writer: Writer, bucket: OpenBucket) -> Self {
-        Self { writer, md5: Md5::new(), _bucket: bucket }
+impl OpenBucket {
+    /// Puts an object whose ETag is the MD5 of its bytes.
+    ///
+    /// # Errors
+    /// As of [`Bucket::put`](objects::bucket::Bucket::put).
+    pub fn put_hashed(
+        &self,
+        key: &[u8],
+        options: PutOptions,
+    ) -> Result<ObjectWriter, BucketsError> {
+        let writer = self.put(key, options)?;
+        Ok(ObjectWriter { writer, md5: Md5::new(), _bucket: self.clone() })
     }
+}
 
+impl ObjectWriter {
     /// Appends bytes to the object.
     ///
     /// # Errors

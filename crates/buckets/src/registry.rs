@@ -1,67 +1,33 @@
-//! The buckets of a store by name: made, opened, listed, deleted.
-//!
-//! Each name has a slot, and who opens or deletes the bucket holds the slot's lock, so a bucket is
-//! opened once and none is opened while it is being deleted. The map of slots has a lock of its own,
-//! which nobody holds while a bucket is opened: that replays a log.
+//! The buckets of a store by name: made, opened, listed, deleted. [`crate::slots`] has those that
+//! are open.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::control::{DeleteRequest, ListVolumes, NewVolume};
-use engine::{Client, Opener, VolumeKind};
+use engine::{Client, VolumeKind};
 use format::BLOCK_BYTES;
 use objects::bucket::{Bucket, BucketError, BucketOptions, OpenOptions};
 use objects::index::IndexError;
 use objects::values::cutter::SegmentPolicy;
-use store::{Durability, RequestError, Volume, random_bytes};
+use store::{Durability, RequestError, random_bytes};
 
 use crate::error::BucketsError;
 use crate::name::check_bucket_name;
 use crate::now_unix_ms;
-use crate::opened::{Hosted, OpenBucket};
+use crate::opened::OpenBucket;
+use crate::slots::{BucketsOptions, Shared, lock};
 use crate::upkeep;
 
 /// A bucket's volume: thin, and as large as a volume can be.
 const BUCKET_VOLUME_BYTES: u64 = 1 << 50;
-/// Part of the memory that one bucket works in.
-const MEMORY_PARTS: u64 = 4;
-/// Least and most memory that one bucket works in.
-const BUCKET_MEMORY_BYTES: std::ops::RangeInclusive<u64> = (8 << 20)..=(256 << 20);
-/// Buckets open at once, however small the memory.
-const OPEN_BUCKETS_MIN: usize = 8;
+const _: () = assert!(BUCKET_VOLUME_BYTES >= format::objects::header::VALUES_AT_BYTES);
 /// Volumes that are listed in one request.
 const LISTED_AT_ONCE: usize = 4096;
 /// How long a deletion waits for requests that are being answered.
 const DELETE_WAIT: Duration = Duration::from_secs(2);
 /// How often it looks whether they have ended.
 const DELETE_LOOK: Duration = Duration::from_millis(5);
-
-/// How the buckets of a store are opened.
-#[derive(Clone, Debug)]
-pub struct BucketsOptions {
-    /// Memory for all open buckets together, about; each has up to 256 MiB.
-    pub memory_bytes: u64,
-    /// Refuse changes.
-    pub is_read_only: bool,
-    /// Who opens the volumes, as the store lists it.
-    pub opened_by: String,
-    /// How long an upload may stay unfinished before upkeep aborts it.
-    pub upload_age_max: Duration,
-}
-
-impl Default for BucketsOptions {
-    /// 256 MiB; uploads stay a week.
-    fn default() -> Self {
-        Self {
-            memory_bytes: 256 << 20,
-            is_read_only: false,
-            opened_by: format!("buckets, pid {}", std::process::id()),
-            upload_age_max: Duration::from_hours(7 * 24),
-        }
-    }
-}
 
 /// What a new bucket is like.
 #[derive(Clone, Debug)]
@@ -120,47 +86,21 @@ pub struct Buckets {
     shared: Arc<Shared>,
 }
 
-type Slot = Arc<Mutex<Option<Arc<Hosted>>>>;
-
-pub(crate) struct Shared {
-    client: Client,
-    pub(crate) options: BucketsOptions,
-    state: Mutex<State>,
-    /// Wakes upkeep when it is to end.
-    pub(crate) ending: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    slots: HashMap<String, Named>,
-    /// Grows with each opening, so that the bucket that waited longest is known.
-    openings: u64,
-    is_closing: bool,
-    upkeep: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Named {
-    slot: Slot,
-    opened_last: u64,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Buckets {
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// Over the store of `client`; starts upkeep.
     ///
     /// # Errors
     /// [`BucketsError::Machine`] when the machine gives no thread.
     pub fn start(client: Client, options: BucketsOptions) -> Result<Self, BucketsError> {
         let is_read_only = options.is_read_only;
-        let (state, ending) = (Mutex::default(), Condvar::new());
-        let shared = Arc::new(Shared { client, options, state, ending });
+        let shared = Arc::new(Shared::new(client, options));
         if !is_read_only {
-            let upkeep = upkeep::start(Arc::clone(&shared))?;
-            lock(&shared.state).upkeep = Some(upkeep);
+            shared.set_upkeep(upkeep::start(Arc::clone(&shared))?);
         }
         Ok(Self { shared })
     }
@@ -180,7 +120,22 @@ impl Buckets {
         let options =
             BucketOptions { segments: new.segments, ..BucketOptions::new(random_bytes()?) };
         let slot = self.shared.slot(name)?;
-        let _alone = lock(&slot);
+        let made = {
+            let _alone = lock(&slot);
+            self.create_alone(name, new, &options)
+        };
+        self.shared.give_back(name, slot);
+        made
+    }
+
+    /// As [`Buckets::create`], by who has the slot of the name.
+    fn create_alone(
+        &self,
+        name: &str,
+        new: &NewBucket,
+        options: &BucketOptions,
+    ) -> Result<(), BucketsError> {
+        let client = &self.shared.client;
         let made = client.ask(NewVolume {
             name: name.to_owned(),
             size_bytes: BUCKET_VOLUME_BYTES,
@@ -193,7 +148,7 @@ impl Buckets {
             error => error.into(),
         })?;
         let filled = self.shared.volume(name).and_then(|volume| {
-            Bucket::create(Arc::new(volume.clone()), &options)?;
+            Bucket::create(Arc::new(volume.clone()), options)?;
             if new.quota_bytes.is_some() {
                 let bucket = Bucket::open(Arc::new(volume.clone()), &OpenOptions::default())?;
                 bucket.set_quota(new.quota_bytes, Durability::Acknowledged)?;
@@ -229,7 +184,7 @@ impl Buckets {
             }
             Err(error) => {
                 drop(held);
-                shared.forget_empty(name);
+                shared.give_back(name, slot);
                 Err(error)
             }
         }
@@ -288,7 +243,7 @@ impl Buckets {
         *held = None;
         let deleted = shared.client.ask(DeleteRequest::of(name));
         drop(held);
-        shared.forget_empty(name);
+        shared.give_back(name, slot);
         deleted.map_err(|error| match error {
             RequestError::InUse { name, .. } => BucketsError::InUse { name },
             error => error.into(),
@@ -317,135 +272,11 @@ impl Buckets {
     /// # Errors
     /// The first that a bucket could not be closed for; nothing that was acknowledged is lost.
     pub fn close(&self) -> Result<(), BucketsError> {
-        let (slots, upkeep) = {
-            let mut state = lock(&self.shared.state);
-            state.is_closing = true;
-            (std::mem::take(&mut state.slots), state.upkeep.take())
-        };
-        self.shared.ending.notify_all();
-        // A panic of upkeep has been printed; buckets are closed all the same.
-        let _ = upkeep.map(JoinHandle::join);
         let mut outcome = Ok(());
-        for named in slots.into_values() {
-            let hosted = lock(&named.slot).take();
-            let closed = match hosted {
-                Some(hosted) => hosted.bucket.clone().close(),
-                None => Ok(()),
-            };
+        for hosted in self.shared.end() {
+            let closed = hosted.bucket.clone().close();
             outcome = outcome.and(closed.map_err(BucketsError::from));
         }
         outcome
     }
 }
-
-impl Shared {
-    /// The slot of a name, made if need be.
-    fn slot(&self, name: &str) -> Result<Slot, BucketsError> {
-        let mut state = lock(&self.state);
-        if state.is_closing {
-            return Err(BucketsError::Closing);
-        }
-        state.openings += 1;
-        let openings = state.openings;
-        let named = state.slots.entry(name.to_owned()).or_default();
-        named.opened_last = openings;
-        Ok(Arc::clone(&named.slot))
-    }
-
-    /// Names that nobody has a bucket of take no room.
-    fn forget_empty(&self, name: &str) {
-        let mut state = lock(&self.state);
-        let is_empty = state.slots.get(name).is_some_and(|named| {
-            Arc::strong_count(&named.slot) == 1 && lock(&named.slot).is_none()
-        });
-        if is_empty {
-            state.slots.remove(name);
-        }
-    }
-
-    fn volume(&self, name: &str) -> Result<Volume, BucketsError> {
-        let opener = Opener::new(self.options.opened_by.clone(), now_unix_ms() / 1000);
-        let opened = self.client.open_volume(name, opener).map_err(|error| match error {
-            RequestError::NoSuchVolume { .. } => no_such_bucket(name),
-            error => error.into(),
-        })?;
-        match opened.kind() {
-            VolumeKind::Bucket => Ok(Volume::new(self.client.clone(), opened)),
-            VolumeKind::Block => Err(no_such_bucket(name)),
-        }
-    }
-
-    fn open_closed(&self, name: &str) -> Result<Arc<Hosted>, BucketsError> {
-        let volume = self.volume(name)?;
-        let is_read_only = self.options.is_read_only || volume.handle().read_only();
-        let memory_bytes = self.bucket_memory_bytes();
-        let options = OpenOptions { memory_bytes, read_only: is_read_only };
-        let bucket = Bucket::open(Arc::new(volume), &options)?;
-        Ok(Arc::new(Hosted { name: name.to_owned(), is_read_only, bucket }))
-    }
-
-    fn bucket_memory_bytes(&self) -> u64 {
-        let (least, most) = BUCKET_MEMORY_BYTES.into_inner();
-        (self.options.memory_bytes / MEMORY_PARTS).clamp(least, most)
-    }
-
-    fn open_buckets_max(&self) -> usize {
-        let fit = self.options.memory_bytes / self.bucket_memory_bytes();
-        usize::try_from(fit).unwrap_or(usize::MAX).max(OPEN_BUCKETS_MIN)
-    }
-
-    /// Closes what was opened longest ago and nobody holds, while more are open than memory is for.
-    fn close_idle(&self) {
-        loop {
-            let (name, slot) = {
-                let state = lock(&self.state);
-                let open = || state.slots.iter().filter(|(_, named)| is_open_and_idle(named));
-                if state.slots.len() <= self.open_buckets_max() {
-                    return;
-                }
-                let Some((name, named)) = open().min_by_key(|(_, named)| named.opened_last) else {
-                    return; // All are held.
-                };
-                (name.clone(), Arc::clone(&named.slot))
-            };
-            let mut held = lock(&slot);
-            if let Some(hosted) = held.take_if(|hosted| Arc::strong_count(hosted) == 1) {
-                // What cannot be merged is replayed when the bucket is opened next.
-                let _ = hosted.bucket.clone().close();
-            }
-            drop(held);
-            drop(slot);
-            self.forget_empty(&name);
-        }
-    }
-
-    /// The buckets that are open and take changes.
-    pub(crate) fn open_for_changes(&self) -> Vec<OpenBucket> {
-        let slots: Vec<Slot> =
-            lock(&self.state).slots.values().map(|named| Arc::clone(&named.slot)).collect();
-        let hosted =
-            slots.iter().filter_map(|slot| slot.try_lock().ok().and_then(|held| held.clone()));
-        hosted.filter(|hosted| !hosted.is_read_only).map(OpenBucket::new).collect()
-    }
-
-    /// Waits; returns whether upkeep is to end.
-    pub(crate) fn rest(&self, time: Duration) -> bool {
-        let state = lock(&self.state);
-        if state.is_closing {
-            return true;
-        }
-        let rested = self.ending.wait_timeout(state, time);
-        rested.unwrap_or_else(PoisonError::into_inner).0.is_closing
-    }
-}
-
-fn is_open_and_idle(named: &Named) -> bool {
-    let held = named.slot.try_lock();
-    held.is_ok_and(|held| held.as_ref().is_some_and(|hosted| Arc::strong_count(hosted) == 1))
-}
-
-fn no_such_bucket(name: &str) -> BucketsError {
-    BucketsError::NoSuchBucket { name: name.to_owned() }
-}
-
-const _: () = assert!(BUCKET_VOLUME_BYTES >= format::objects::header::VALUES_AT_BYTES);

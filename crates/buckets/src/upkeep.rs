@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::error::BucketsError;
 use crate::now_unix_ms;
 use crate::opened::OpenBucket;
-use crate::registry::Shared;
+use crate::slots::Shared;
 
 /// Pause between two looks at all buckets.
 const LOOK_TIME: Duration = Duration::from_millis(20);
