@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use engine::{Client, Opener, VolumeKind};
 use objects::bucket::{Bucket, OpenOptions};
-use store::{RequestError, Volume};
+use store::{RequestError, Volume, WriteRoom};
 
 use crate::error::BucketsError;
 use crate::now_unix_ms;
@@ -24,6 +24,9 @@ const MEMORY_PARTS: u64 = 4;
 const BUCKET_MEMORY_BYTES: RangeInclusive<u64> = (8 << 20)..=(256 << 20);
 /// Buckets open at once, however small the memory.
 const OPEN_BUCKETS_MIN: usize = 8;
+
+/// Chunks kept for deletions in a full store: their log, and the steps of a merge.
+const KEPT_CHUNKS: u64 = 2048;
 
 /// How the buckets of a store are opened.
 #[derive(Clone, Debug)]
@@ -145,6 +148,9 @@ impl Shared {
     pub(crate) fn open_closed(&self, name: &str) -> Result<Arc<Hosted>, BucketsError> {
         let volume = self.volume(name)?;
         let is_read_only = self.options.is_read_only || volume.handle().read_only();
+        if !is_read_only {
+            self.client.keep_for_release(WriteRoom::of_chunks(KEPT_CHUNKS, KEPT_CHUNKS));
+        }
         let memory_bytes = self.bucket_memory_bytes();
         let options = OpenOptions { memory_bytes, read_only: is_read_only };
         let bucket = Bucket::open(Arc::new(volume), &options)?;

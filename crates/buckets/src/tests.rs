@@ -90,6 +90,39 @@ fn a_snapshot_is_a_bucket_that_is_only_read() {
 }
 
 #[test]
+fn a_full_store_is_emptied_through_its_bucket() {
+    let store = store();
+    let buckets = buckets(&store);
+    buckets.create("full", &NewBucket::default()).unwrap();
+    let full = buckets.open("full").unwrap();
+    let mut state = 1_u64;
+    let mut bytes = vec![0; 1 << 20];
+    let mut count = 0_u64;
+    loop {
+        for word in bytes.chunks_mut(8) {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            word.copy_from_slice(&state.to_le_bytes());
+        }
+        let mut writer = full.put_hashed(&count.to_be_bytes(), PutOptions::new(1)).unwrap();
+        if writer.write(&bytes).and_then(|()| writer.finish()).is_err() {
+            break;
+        }
+        count += 1;
+    }
+    assert!(count > 150, "{count}");
+    let options = DeleteOptions { durability: Durability::Durable, now_ms: 1 };
+    for number in 0..count {
+        let deleted = full.delete(&number.to_be_bytes(), &Condition::None, options);
+        assert!(deleted.unwrap().is_some());
+    }
+    drop(full);
+    buckets.delete("full", false).unwrap();
+    buckets.close().unwrap();
+}
+
+#[test]
 fn a_disk_is_no_bucket() {
     let store = store();
     let buckets = buckets(&store);
