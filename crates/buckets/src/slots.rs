@@ -1,8 +1,9 @@
 //! Which buckets are open in this process.
 //!
 //! Each name has a slot, and who opens or deletes the bucket holds the slot's lock, so a bucket is
-//! opened once and none is opened while it is being deleted. The map of slots has a lock of its own.
-//! Nobody holds it while a bucket is opened, which replays a log; who has it only tries a slot.
+//! opened once and none is opened while it is being deleted. The map of slots has a lock of its
+//! own. Nobody holds it while a bucket is opened, which replays a log; who has it only tries a
+//! slot.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
