@@ -1,7 +1,7 @@
 //! The buckets of a store by name: made, opened, listed, deleted. [`crate::slots`] has those that
 //! are open.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use engine::control::{DeleteRequest, ListVolumes, NewVolume};
@@ -15,8 +15,8 @@ use store::{Durability, RequestError, random_bytes};
 use crate::error::BucketsError;
 use crate::name::check_bucket_name;
 use crate::now_unix_ms;
-use crate::opened::OpenBucket;
-use crate::slots::{BucketsOptions, Shared, lock};
+use crate::opened::{Hosted, OpenBucket};
+use crate::slots::{BucketsOptions, Shared, Slot, lock};
 use crate::upkeep;
 
 /// A bucket's volume: thin, and as large as a volume can be.
@@ -24,10 +24,10 @@ const BUCKET_VOLUME_BYTES: u64 = 1 << 50;
 const _: () = assert!(BUCKET_VOLUME_BYTES >= format::objects::header::VALUES_AT_BYTES);
 /// Volumes that are listed in one request.
 const LISTED_AT_ONCE: usize = 4096;
-/// How long a deletion waits for requests that are being answered.
-const DELETE_WAIT: Duration = Duration::from_secs(2);
+/// How long a deletion or closing waits for requests that are being answered.
+const UNUSED_WAIT: Duration = Duration::from_secs(2);
 /// How often it looks whether they have ended.
-const DELETE_LOOK: Duration = Duration::from_millis(5);
+const UNUSED_LOOK: Duration = Duration::from_millis(5);
 
 /// What a new bucket is like.
 #[derive(Clone, Debug)]
@@ -224,18 +224,7 @@ impl Buckets {
         let shared = &self.shared;
         self.check_deletable(name, with_objects)?;
         let slot = shared.slot(name)?;
-        let began = Instant::now();
-        let mut held = loop {
-            let held = lock(&slot);
-            if held.as_ref().is_none_or(|hosted| Arc::strong_count(hosted) == 1) {
-                break held;
-            }
-            drop(held);
-            if began.elapsed() > DELETE_WAIT {
-                return Err(BucketsError::InUse { name: name.to_owned() });
-            }
-            std::thread::sleep(DELETE_LOOK);
-        };
+        let mut held = lock_unused(&slot, name)?;
         // Somebody may have put an object meanwhile; nobody does from here on.
         if let Some(hosted) = held.as_ref().filter(|_| !with_objects) {
             hosted.check_empty()?;
@@ -250,6 +239,24 @@ impl Buckets {
         })
     }
 
+    /// Closes the bucket or snapshot of this name, if it is open here, so that its volume can be
+    /// rolled back or deleted; whoever asks for it next opens it again.
+    ///
+    /// # Errors
+    /// [`BucketsError::InUse`] when requests are answered from it for some time;
+    /// [`BucketsError::Bucket`] when its log could not be merged: it is closed all the same.
+    pub fn close_bucket(&self, name: &str) -> Result<(), BucketsError> {
+        let slot = self.shared.slot(name)?;
+        let mut held = lock_unused(&slot, name)?;
+        let closed = match held.take() {
+            Some(hosted) => hosted.bucket.clone().close(),
+            None => Ok(()),
+        };
+        drop(held);
+        self.shared.give_back(name, slot);
+        Ok(closed?)
+    }
+
     /// Whether there is a bucket of this name, and it holds nothing or may hold something.
     fn check_deletable(&self, name: &str, with_objects: bool) -> Result<(), BucketsError> {
         match self.open(name) {
@@ -261,6 +268,8 @@ impl Buckets {
             }
             // Its making did not end, so nobody has put anything into it.
             Err(BucketsError::Bucket(BucketError::Index(IndexError::NoBucket(_)))) => Ok(()),
+            // A damaged bucket can be deleted with what it holds.
+            Err(BucketsError::Bucket(_)) if with_objects => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -278,5 +287,27 @@ impl Buckets {
             outcome = outcome.and(closed.map_err(BucketsError::from));
         }
         outcome
+    }
+}
+
+/// The slot's lock when no request holds the bucket, which is waited for.
+///
+/// # Errors
+/// [`BucketsError::InUse`] when one still does after [`UNUSED_WAIT`].
+fn lock_unused<'a>(
+    slot: &'a Slot,
+    name: &str,
+) -> Result<MutexGuard<'a, Option<Arc<Hosted>>>, BucketsError> {
+    let began = Instant::now();
+    loop {
+        let held = lock(slot);
+        if held.as_ref().is_none_or(|hosted| Arc::strong_count(hosted) == 1) {
+            return Ok(held);
+        }
+        drop(held);
+        if began.elapsed() > UNUSED_WAIT {
+            return Err(BucketsError::InUse { name: name.to_owned() });
+        }
+        std::thread::sleep(UNUSED_LOOK);
     }
 }

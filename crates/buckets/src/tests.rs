@@ -56,6 +56,34 @@ fn a_bucket_is_made_filled_listed_emptied_and_deleted() {
 }
 
 #[test]
+fn a_bucket_is_closed_for_a_rollback_and_opens_again() {
+    let store = store();
+    let buckets = buckets(&store);
+    buckets.create("photos", &NewBucket::default()).unwrap();
+    let photos = buckets.open("photos").unwrap();
+    put(&photos, b"cat", b"meow");
+    let volumes = vec!["photos".to_owned()];
+    let request = SnapshotRequest { volumes, name: "a".to_owned(), taken_unix_s: 5 };
+    store.client().ask(request).unwrap();
+    put(&photos, b"dog", b"woof");
+    let held = buckets.close_bucket("photos");
+    assert!(matches!(held, Err(BucketsError::InUse { .. })), "{held:?}");
+    drop(photos);
+    let back = || {
+        let snapshot = "photos@a".to_owned();
+        store.client().ask(engine::control::Rollback { snapshot, volume: None, id: None })
+    };
+    assert!(back().is_err(), "it is open");
+    buckets.close_bucket("photos").unwrap();
+    back().unwrap();
+    let photos = buckets.open("photos").unwrap();
+    assert!(get(&photos, b"cat").is_some() && get(&photos, b"dog").is_none());
+    buckets.close_bucket("nobody").unwrap();
+    drop(photos);
+    buckets.close().unwrap();
+}
+
+#[test]
 fn a_bucket_that_a_request_holds_is_not_deleted() {
     let store = store();
     let buckets = buckets(&store);
