@@ -20,10 +20,10 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 /// A connection to the server of a store: over its control socket, unless told otherwise.
 #[derive(Debug)]
 pub struct Client<R = BufReader<UnixStream>, W = UnixStream> {
-    reader: R,
-    writer: W,
+    pub(crate) reader: R,
+    pub(crate) writer: W,
     /// A call has failed: its answer may still come, and would be taken for the next one's.
-    failed: bool,
+    pub(crate) failed: bool,
 }
 
 impl Client {

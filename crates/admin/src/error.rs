@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use engine::RequestError;
 use thiserror::Error;
 
+use crate::objects::frames::FrameError;
 use crate::protocol::{PROTOCOL_VERSION, Refusal};
 
 /// Why a control socket could not be set up.
@@ -78,6 +79,9 @@ pub enum CallError {
         /// The bound.
         limit_bytes: usize,
     },
+    /// A frame of an object has a length that no frame has.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
     /// A message is not what the protocol says.
     #[error("a message on the control socket cannot be read: {0}")]
     Malformed(#[from] serde_json::Error),

@@ -11,7 +11,8 @@
 //!
 //! Messages are small, and their size is bounded on both sides. Bytes of volumes do not pass in
 //! them: a command that moves bytes asks for its connection to become one of NBD ([`OpenData`]),
-//! and the server hands that to its NBD door ([`DataDoor`]).
+//! and the server hands that to its NBD door ([`DataDoor`]). Bytes of objects pass in frames, between
+//! the lines ([`PutObject`], [`GetObject`]).
 
 #![cfg_attr(
     test,
@@ -23,6 +24,7 @@ mod error;
 pub mod json;
 mod line;
 mod local;
+mod objects;
 mod outcome;
 mod protocol;
 mod server;
@@ -35,6 +37,12 @@ mod tests;
 pub use client::Client;
 pub use error::{CallError, ConnectError, ControlError, ServeError};
 pub use local::{DataDoor, Grower, Local, Remover, SharedStatus};
+pub use objects::{
+    BucketListed, BucketShown, CloseBucket, CopyObject, CreateBucket, DeleteBucket, DeleteObjects,
+    GetObject, HeadObject, ListBuckets, ListObjects, OBJECTS_LISTED_MAX, ObjectKey, ObjectPage,
+    ObjectPut, ObjectShown, ObjectSink, ObjectSource, PutBegun, PutObject, Segments, SetBucket,
+    ShowBucket, frames,
+};
 pub use protocol::{
     DataOpened, DataRemoved, Disconnect, GetIdentity, GetStatus, Grown, GrowthWish, Identity,
     OpenData, PROTOCOL_VERSION, Refusal, RefusalKind, RemoveData, Status,

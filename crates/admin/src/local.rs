@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use buckets::{Buckets, BucketsOptions};
 use engine::control::CloseOpens;
 use engine::{Ending, OpenInfo, RequestError};
 
@@ -55,6 +56,9 @@ pub struct Local {
     grower: Mutex<Option<Grower>>,
     remover: Option<Remover>,
     data_door: Option<DataDoor>,
+    buckets_options: BucketsOptions,
+    /// Started when they are first asked for, unless they were given.
+    buckets: Mutex<Option<Buckets>>,
 }
 
 impl Local {
@@ -62,7 +66,15 @@ impl Local {
     #[must_use]
     pub fn new(client: engine::Client) -> Self {
         let status = SharedStatus::default();
-        Self { client, status, grower: Mutex::default(), remover: None, data_door: None }
+        Self {
+            client,
+            status,
+            grower: Mutex::default(),
+            remover: None,
+            data_door: None,
+            buckets_options: BucketsOptions::default(),
+            buckets: Mutex::default(),
+        }
     }
 
     /// The same of a store that is served: `status` is told to whoever asks, and `grower` makes the
@@ -83,6 +95,39 @@ impl Local {
     #[must_use]
     pub fn with_data_door(self, data_door: DataDoor) -> Self {
         Self { data_door: Some(data_door), ..self }
+    }
+
+    /// Uses buckets that run already, which their owner closes.
+    #[must_use]
+    pub fn with_buckets(self, buckets: Buckets) -> Self {
+        Self { buckets: Mutex::new(Some(buckets)), ..self }
+    }
+
+    /// Starts buckets so, when they are first asked for.
+    #[must_use]
+    pub fn with_buckets_options(self, buckets_options: BucketsOptions) -> Self {
+        Self { buckets_options, ..self }
+    }
+
+    /// The buckets of the store, started if need be.
+    pub(crate) fn buckets(&self) -> Result<Buckets, ControlError> {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(buckets) = &*buckets {
+            return Ok(buckets.clone());
+        }
+        let started = Buckets::start(self.client.clone(), self.buckets_options.clone())?;
+        *buckets = Some(started.clone());
+        Ok(started)
+    }
+
+    /// Closes the buckets, if they were started; before the engine is closed.
+    ///
+    /// # Errors
+    /// [`ControlError`] of the first that could not be closed; nothing that was acknowledged is
+    /// lost.
+    pub fn close_buckets(&self) -> Result<(), ControlError> {
+        let buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(buckets.map_or(Ok(()), |buckets| buckets.close())?)
     }
 
     pub(crate) fn client(&self) -> &engine::Client {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::json::plain;
 
 /// Raised with every change of what is said: both ends have the same, or part.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
 /// The server's first line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,6 +157,8 @@ pub struct Refusal {
 pub enum RefusalKind {
     /// Ask for something that can be.
     BadRequest,
+    /// Name something that is there.
+    NotFound,
     /// Choose a name or place where nothing is.
     Exists,
     /// Make room.

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use crate::error::{CallError, ServeError};
 use crate::line::{self, REQUEST_BYTES_MAX};
+use crate::objects::serve_stream;
 use crate::protocol::{Hello, OpenData, PROTOCOL_VERSION, RequestLine};
 use crate::socket::{ControlSocket, SOCKET_NAME};
 use crate::spoken::{self, Service};
@@ -197,6 +198,9 @@ pub fn answer_all(
     loop {
         match line::receive::<RequestLine>(&mut reader, REQUEST_BYTES_MAX) {
             Ok(Some(asked)) => {
+                if serve_stream(service, &asked, &mut reader, &mut writer)? {
+                    continue;
+                }
                 let wanted = spoken::wanted_data(service, &asked);
                 line::send_bytes(&mut writer, spoken::answer_line(service, asked)?)?;
                 if wanted.is_some() {

@@ -4,6 +4,7 @@
 //! serves the store. Each is listed once, below. Whoever asks holds a [`Control`] and does not know
 //! whether the store is open in this process ([`Local`]) or in another ([`crate::Client`]).
 
+use buckets::Buckets;
 use engine::control::{
     CloneVolume, DeleteRequest, Explain, GetCompression, GetStats, ListOpens, ListVolumes,
     NewVolume, RenameVolume, ResizeVolume, Rollback, SetCompression, SetDedup, SetQuota,
@@ -18,6 +19,12 @@ use serde_json::Value;
 use crate::error::ControlError;
 use crate::json::{FromJson, ToJson};
 use crate::local::{DataDoor, Local};
+use crate::objects::carry_out::{self, begin_put, open_object, shown};
+use crate::objects::{
+    BucketListed, BucketShown, CloseBucket, CopyObject, CreateBucket, DeleteBucket, DeleteObjects,
+    GetObject, HeadObject, ListBuckets, ListObjects, ObjectPage, ObjectPut, ObjectShown, PutBegun,
+    PutObject, SetBucket, ShowBucket,
+};
 use crate::outcome::Outcome;
 use crate::protocol::{
     DataOpened, DataRemoved, Disconnect, GetIdentity, GetStatus, Grown, GrowthWish, Identity,
@@ -83,6 +90,12 @@ pub trait Service: Send + Sync + 'static {
     fn data_door(&self) -> Option<&DataDoor> {
         None
     }
+
+    /// Where bytes of objects go to and come from; None: nowhere, and [`PutObject`] and
+    /// [`GetObject`] are verbs like the others.
+    fn buckets(&self) -> Option<Result<Buckets, ControlError>> {
+        None
+    }
 }
 
 impl Control for Local {
@@ -98,6 +111,10 @@ impl Service for Local {
 
     fn data_door(&self) -> Option<&DataDoor> {
         Local::data_door(self)
+    }
+
+    fn buckets(&self) -> Option<Result<Buckets, ControlError>> {
+        Some(Local::buckets(self))
     }
 }
 
@@ -130,6 +147,15 @@ macro_rules! spoken {
             }
         }
     };
+}
+
+/// A verb that the buckets carry out.
+fn of_buckets<V, A>(
+    store: &Local,
+    verb: V,
+    carry_out: fn(&Buckets, V) -> Result<A, ControlError>,
+) -> Result<A, ControlError> {
+    carry_out(&store.buckets()?, verb)
 }
 
 fn of_engine<A: Ask>(store: &Local, verb: A) -> Result<A::Answer, ControlError> {
@@ -168,6 +194,32 @@ spoken! {
     "list_zones": ListZones -> <ListZones as Ask>::Answer, true, of_engine;
     "evacuate_zone": EvacuateZone -> <EvacuateZone as Ask>::Answer, false, of_engine;
     "keep_zone": KeepZone -> <KeepZone as Ask>::Answer, false, of_engine;
+    "create_bucket": CreateBucket -> BucketShown, false,
+        |store, wish| of_buckets(store, wish, carry_out::create_bucket);
+    "list_buckets": ListBuckets -> Vec<BucketListed>, true,
+        |store, wish| of_buckets(store, wish, carry_out::list_buckets);
+    "show_bucket": ShowBucket -> BucketShown, false,
+        |store, wish| of_buckets(store, wish, carry_out::show_bucket);
+    "set_bucket": SetBucket -> BucketShown, false,
+        |store, wish| of_buckets(store, wish, carry_out::set_bucket);
+    "delete_bucket": DeleteBucket -> (), false,
+        |store, wish| of_buckets(store, wish, carry_out::delete_bucket);
+    "close_bucket": CloseBucket -> (), false,
+        |store, wish| of_buckets(store, wish, carry_out::close_bucket);
+    "list_objects": ListObjects -> ObjectPage, false,
+        |store, wish| of_buckets(store, wish, carry_out::list_objects);
+    "head_object": HeadObject -> ObjectShown, false,
+        |store, wish| of_buckets(store, wish, carry_out::head_object);
+    "delete_objects": DeleteObjects -> Vec<bool>, false,
+        |store, wish| of_buckets(store, wish, carry_out::delete_objects);
+    "copy_object": CopyObject -> ObjectPut, false,
+        |store, wish| of_buckets(store, wish, carry_out::copy_object);
+    "put_object": PutObject -> PutBegun, false,
+        |store, wish| begin_put(&store.buckets()?, &wish).map(|_| PutBegun {});
+    "get_object": GetObject -> ObjectShown, false, |store, wish| {
+        let reader = open_object(&store.buckets()?, &wish)?;
+        Ok(shown(wish.key, reader.info()))
+    };
     "collect": CollectRequest -> <CollectRequest as Ask>::Answer, false, of_engine;
 }
 

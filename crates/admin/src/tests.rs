@@ -115,7 +115,7 @@ fn pause() {
 /// parts, and ends.
 fn slow_server(outcome: &Value, wait: impl FnOnce() + Send + 'static) -> (Client, JoinHandle<()>) {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
-    theirs.write_all(b"{\"protocol\":5,\"tamis\":\"0\",\"busy\":false}\n").unwrap();
+    theirs.write_all(b"{\"protocol\":6,\"tamis\":\"0\",\"busy\":false}\n").unwrap();
     let mut answer = Vec::new();
     line::send(&mut answer, outcome).unwrap();
     let server = thread::spawn(move || {
@@ -284,7 +284,7 @@ fn raw_connection(directory: &Path) -> (BufReader<UnixStream>, UnixStream) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut hello = String::new();
     reader.read_line(&mut hello).unwrap();
-    assert!(hello.contains("\"protocol\":5"), "{hello}");
+    assert!(hello.contains("\"protocol\":6"), "{hello}");
     (reader, stream)
 }
 

@@ -10,6 +10,7 @@ impl CliError {
         let kind = match self.exit() {
             Exit::Usage => RefusalKind::BadRequest,
             Exit::NoSpace => RefusalKind::NoSpace,
+            Exit::NotFound => RefusalKind::NotFound,
             Exit::Exists => RefusalKind::Exists,
             Exit::Damage => RefusalKind::Damaged,
             Exit::InUse => RefusalKind::InUse,

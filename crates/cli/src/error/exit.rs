@@ -207,6 +207,7 @@ fn exit_of_served(error: &ClientError) -> Exit {
 
 fn exit_of_refusal(kind: RefusalKind) -> Exit {
     match kind {
+        RefusalKind::NotFound => Exit::NotFound,
         RefusalKind::Exists => Exit::Exists,
         RefusalKind::BadRequest => Exit::Usage,
         RefusalKind::NoSpace => Exit::NoSpace,
