@@ -3,13 +3,16 @@
 //! Only shapes and words here, a file for each family of commands; what a command does stands in
 //! `commands/`.
 
+mod account;
 mod bench;
+mod bucket;
 mod collect;
 mod data_files;
 mod diff;
 mod explain;
 mod health;
 mod images;
+mod objects;
 mod options;
 mod replay;
 mod serve;
@@ -23,13 +26,21 @@ use std::ffi::OsString;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use account::{
+    AccountCommand, AccountCreateArgs, AccountDeleteArgs, AccountListArgs, AccountSetArgs,
+};
 pub(crate) use bench::{BenchCommand, BenchDetectArgs};
+pub(crate) use bucket::{
+    BucketBranchArgs, BucketCommand, BucketCreateArgs, BucketDeleteArgs, BucketListArgs,
+    BucketSetArgs, BucketShowArgs, BucketSnapshotArgs,
+};
 pub(crate) use collect::CollectArgs;
 pub(crate) use data_files::{DataCommand, DataListArgs, DataRemoveArgs, DataReplaceArgs};
 pub(crate) use diff::DiffArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use health::{CheckArgs, ScrubArgs, StatsArgs};
 pub(crate) use images::{EstimateArgs, ExportArgs, ImportArgs};
+pub(crate) use objects::{CpArgs, GetArgs, LsArgs, PutArgs, RmArgs};
 pub(crate) use options::{Confirm, EngineArgs, Force};
 pub(crate) use replay::ReplayArgs;
 pub(crate) use serve::ServeArgs;
@@ -65,13 +76,15 @@ Exit codes:
   0  done
   1  the operation failed; the message says why
   2  the command line is not understood or asks for what cannot be
-  3  no such store, volume, snapshot, file to read, or directory to write into
+  3  no such store, volume, snapshot, bucket, object, account, file to read, or
+     directory to write into
   4  in use: the store, the device, the address or a scrub by another process,
      or the volume by a client
   5  damage was found, or what was compared is not the same
   6  no space, in the store or on the disk
-  7  the store, volume or file exists already; or the volume to import into is
-     in another domain, or has changed since the stream's base
+  7  the store, volume, bucket, object, account or file exists already; or the
+     volume to import into is in another domain, or has changed since the
+     stream's base
   8  damage was found and repaired, and nothing is lost
   9  damage was found and repaired, and something is lost; it is named
   10 more of the room is in use than --warn says, or than `collect --to` asked
@@ -147,6 +160,15 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
     Clone(CloneArgs),
+    #[command(subcommand)]
+    Bucket(BucketCommand),
+    Put(PutArgs),
+    Get(GetArgs),
+    Ls(LsArgs),
+    Rm(RmArgs),
+    Cp(CpArgs),
+    #[command(subcommand)]
+    Account(AccountCommand),
     Diff(DiffArgs),
     Import(ImportArgs),
     Export(ExportArgs),

@@ -9,16 +9,20 @@
 //! ```
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use admin::{Control, ControlError, Disconnect, Local, Spoken};
+use ::buckets::BucketsOptions;
+use admin::{
+    CloseBucket, Control, ControlError, Disconnect, GetObject, Local, ObjectPut, ObjectSink,
+    ObjectSource, PutObject, Spoken,
+};
 use engine::control::{DeleteRequest, GetStats, ListOpens, RenameVolume, ResizeVolume};
-use engine::{Options, RequestError, Stats, VolumeInfo, VolumeWritten};
+use engine::{Options, RequestError, Stats, VolumeInfo, VolumeKind, VolumeWritten};
 
 use crate::args::Force;
-use crate::error::{CliError, Present};
+use crate::error::{BucketsError, CliError, Present};
 use crate::removal::remove_zone;
 use crate::store::{OpenStore, question_options};
 
@@ -81,7 +85,13 @@ impl Store {
                 let (client, place) = (store.client().clone(), path.to_owned());
                 let remove =
                     move |zone| remove_zone(&place, &client, zone).map_err(CliError::into_refusal);
-                let local = Local::new(store.client().clone()).with_remover(Box::new(remove));
+                let buckets = BucketsOptions {
+                    is_read_only: store.is_read_only(),
+                    ..BucketsOptions::default()
+                };
+                let local = Local::new(store.client().clone())
+                    .with_remover(Box::new(remove))
+                    .with_buckets_options(buckets);
                 Self::Here(store, local)
             }
         };
@@ -109,7 +119,11 @@ impl Store {
 
     fn close(self) -> Result<(), CliError> {
         match self {
-            Self::Here(store, _) => store.close(),
+            Self::Here(store, local) => {
+                let buckets = local.close_buckets().map_err(CliError::from);
+                // A bucket that was not closed well opens after a longer replay, and loses nothing.
+                store.close().and(buckets)
+            }
             Self::Served(_) => Ok(()),
         }
     }
@@ -212,6 +226,51 @@ impl Store {
         self.ask(DeleteRequest { with_snapshots: true, ..DeleteRequest::of(name) })
     }
 
+    /// The block volume of this name: what is done to volumes alone is not done to a bucket.
+    ///
+    /// # Errors
+    /// [`BucketsError::IsBucket`] names the command for buckets.
+    pub(crate) fn block_volume(&self, path: &Path, name: &str) -> Result<VolumeInfo, CliError> {
+        let volume = self.volume(path, name)?;
+        match volume.kind {
+            VolumeKind::Block => Ok(volume),
+            VolumeKind::Bucket => Err(BucketsError::is_bucket(path, name).into()),
+        }
+    }
+
+    /// Has the bucket or snapshot closed that the server keeps open for quick access; a volume is
+    /// left as it is.
+    pub(crate) fn close_bucket(&self, volume: &VolumeInfo) -> Result<(), CliError> {
+        match volume.kind {
+            VolumeKind::Block => Ok(()),
+            VolumeKind::Bucket => self.ask(CloseBucket { name: volume.name.clone() }),
+        }
+    }
+
+    /// Puts an object; durable when this returns.
+    pub(crate) fn put_object(
+        &self,
+        wish: PutObject,
+        source: &mut impl ObjectSource<Error = CliError>,
+    ) -> Result<ObjectPut, CliError> {
+        match self {
+            Self::Here(_, local) => local.put_object(&wish, source),
+            Self::Served(served) => served.client().put_object(wish, source),
+        }
+    }
+
+    /// Reads an object into `sink`.
+    pub(crate) fn get_object(
+        &self,
+        wish: GetObject,
+        sink: &mut impl ObjectSink<Error = CliError>,
+    ) -> Result<(), CliError> {
+        match self {
+            Self::Here(_, local) => local.get_object(&wish, sink),
+            Self::Served(served) => served.client().get_object(wish, sink),
+        }
+    }
+
     /// The volume or snapshot of this name in the store at `path`.
     pub(crate) fn volume(&self, path: &Path, name: &str) -> Result<VolumeInfo, CliError> {
         let found = self.volumes()?.into_iter().find(|volume| volume.name == name);
@@ -223,13 +282,17 @@ impl Store {
     }
 }
 
+impl Served {
+    fn client(&self) -> MutexGuard<'_, admin::Client> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Control for &Store {
     fn ask<V: Spoken>(&mut self, verb: V) -> Result<V::Answer, ControlError> {
         match self {
             Store::Here(_, local) => verb.carry_out(local),
-            Store::Served(served) => {
-                served.server.lock().unwrap_or_else(PoisonError::into_inner).ask(verb)
-            }
+            Store::Served(served) => Control::ask(&mut *served.client(), verb),
         }
     }
 }

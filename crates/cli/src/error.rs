@@ -3,6 +3,7 @@
 
 mod absent;
 mod asked;
+mod buckets;
 mod exit;
 pub(crate) mod facts;
 pub(crate) mod place;
@@ -21,6 +22,7 @@ use nbd::client::ClientError;
 use thiserror::Error;
 
 pub(crate) use self::absent::Present;
+pub(crate) use self::buckets::BucketsError;
 pub(crate) use self::exit::Exit;
 pub(crate) use self::place::PlaceError;
 use crate::shell::shell_path;
@@ -72,6 +74,10 @@ pub(crate) enum CliError {
         human_bytes(*chunk_bytes)
     )]
     NoChunk { volume: String, size_bytes: u64, chunk_bytes: u64, asked: String },
+    #[error(transparent)]
+    Buckets(#[from] BucketsError),
+    #[error(transparent)]
+    Accounts(#[from] ::accounts::AccountsError),
     #[error(transparent)]
     Place(#[from] PlaceError),
     #[error(

@@ -21,6 +21,7 @@ mod error;
 mod held_directory;
 mod image;
 mod interrupt;
+mod object_path;
 mod opener;
 mod output;
 mod pace;

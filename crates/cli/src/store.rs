@@ -23,6 +23,7 @@ const MEMORY_BYTES_PER_THREAD: u64 = 8 << 20;
 /// A store that runs in this process.
 pub(crate) struct OpenStore {
     store: ::store::Store,
+    is_read_only: bool,
 }
 
 /// The files of the store at `path`, locked.
@@ -97,6 +98,7 @@ impl OpenStore {
 
     fn open_with(path: &Path, options: ::store::Options) -> Result<Self, OpenError> {
         let options = ::store::Options { lock_wait: lock_wait(path), ..options };
+        let is_read_only = options.engine.read_only;
         let store = ::store::Store::open(path, options)?;
         let report = store.report();
         if report.older_root && report.cut {
@@ -107,7 +109,7 @@ impl OpenStore {
             );
         }
         recall::at_opening(path, store.client());
-        Ok(Self { store })
+        Ok(Self { store, is_read_only })
     }
 
     /// As [`Self::open`], for commands that can do with reading: where this process may not write
@@ -126,6 +128,11 @@ impl OpenStore {
     /// The way to its engine.
     pub(crate) fn client(&self) -> &Client {
         self.store.client()
+    }
+
+    /// Whether everything that would change it is refused.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.is_read_only
     }
 
     /// What opening found.

@@ -3,7 +3,9 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::time::Duration;
 
+use admin::Segments;
 use disk::ZoneName;
 use format::catalog::Dedup;
 use format::detection::{FilterBlocks, FingerprintKind};
@@ -24,6 +26,9 @@ const ESTIMATE_MEMORY_BYTES_AUTO: u64 = 256 << 20;
 const THREADS_MAX: u16 = 1024;
 /// Microseconds for which a thread polls.
 const POLL_US_MAX: u32 = 1000;
+
+/// The longest time that an object may stay before it expires.
+const EXPIRY_SECONDS_MAX: u64 = 100 * 366 * 24 * 60 * 60;
 
 /// Chunk sizes that a store can be made with.
 pub(crate) const CHUNK_SIZES: [u32; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
@@ -164,6 +169,36 @@ pub(super) fn parse_quota(text: &str) -> Result<Quota, String> {
     match parse_size(text).map_err(|error| error.to_string())? {
         0 => Err("it must be more than nothing, or none".to_owned()),
         bytes => Ok(Quota::Bytes(bytes)),
+    }
+}
+
+/// `auto`, `fixed` or `cdc`.
+pub(super) fn parse_segments(text: &str) -> Result<Segments, String> {
+    match text {
+        "auto" => Ok(Segments::Auto),
+        "fixed" => Ok(Segments::Fixed),
+        "cdc" => Ok(Segments::Cdc),
+        _ => Err("use auto, fixed or cdc".to_owned()),
+    }
+}
+
+/// `90s`, `15m`, `12h`, `30d` or `2w`.
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let refused = || "use a number and s, m, h, d or w, such as 30d".to_owned();
+    let unit = text.chars().last().ok_or_else(refused)?;
+    let seconds: u64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 60 * 60,
+        'd' => 24 * 60 * 60,
+        'w' => 7 * 24 * 60 * 60,
+        _ => return Err(refused()),
+    };
+    let number = text.strip_suffix(unit).and_then(|number| number.parse().ok());
+    let number: u64 = number.ok_or_else(refused)?;
+    match number.checked_mul(seconds).filter(|seconds| (1..=EXPIRY_SECONDS_MAX).contains(seconds)) {
+        Some(seconds) => Ok(Duration::from_secs(seconds)),
+        None => Err("use at least 1s, and no more than 100 years".to_owned()),
     }
 }
 

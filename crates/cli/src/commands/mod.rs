@@ -2,7 +2,9 @@
 //! of them do: `in_flight` (driving an engine), `scratch` (stores to be measured),
 //! `confirm`.
 
+mod account;
 mod bench;
+mod bucket;
 mod check;
 mod collect;
 mod complete;
@@ -17,6 +19,7 @@ mod grow;
 mod import;
 mod in_flight;
 mod init;
+mod objects;
 mod replay;
 mod scratch;
 mod scrub;
@@ -37,6 +40,13 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Volume(command) => volume::run(&command),
         Command::Snapshot(command) => snapshot::run(&command),
         Command::Clone(args) => snapshot::clone(&args),
+        Command::Bucket(command) => bucket::run(&command),
+        Command::Put(args) => objects::put::run(&args),
+        Command::Get(args) => objects::get::run(&args),
+        Command::Ls(args) => objects::ls::run(&args),
+        Command::Rm(args) => objects::rm::run(&args),
+        Command::Cp(args) => objects::cp::run(&args),
+        Command::Account(command) => account::run(&command),
         Command::Diff(args) => diff::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use ::buckets::{Buckets, BucketsOptions};
 use ::store::Hooks;
 use admin::{
-    Control, DataDoor, GetStatus, Grower, Local, Remover, Server as ControlServer, SharedStatus,
-    Status,
+    Control, ControlError, DataDoor, GetStatus, Grower, Local, Remover, Server as ControlServer,
+    SharedStatus, Status,
 };
 use engine::{Client, Notice, Options, RequestError, VolumeInfo};
 use nbd::{Adopter, Listen, Notices as DoorNotices, Server as NbdServer, ServerOptions};
@@ -213,9 +214,12 @@ fn serve(
     let directory = Arc::new(directory);
     let grower = grower(client.clone(), Arc::clone(&directory));
     let remover = remover(client.clone(), directory);
+    let buckets = Buckets::start(client.clone(), buckets_options(args))
+        .map_err(|error| CliError::from(ControlError::from(error)))?;
     let mut doors = NbdServer::start(client.clone(), door_options(args, teller)?)?;
     let service = Local::served(client.clone(), status.clone(), grower);
     let service = service.with_remover(remover).with_data_door(data_door(doors.adopter()));
+    let service = service.with_buckets(buckets.clone());
     let mut control = match ControlServer::start(&place, service) {
         // The store's directory takes no socket either; everything but commands works without.
         Err(error) if args.read_only => {
@@ -236,7 +240,21 @@ fn serve(
     if let Some(control) = &mut control {
         control.shut();
     }
+    if let Err(error) = buckets.close() {
+        teller.tell(format_args!(
+            "note: a bucket was not closed well, and opens more slowly next: {error}"
+        ));
+    }
     Ok(control)
+}
+
+/// A quarter of the engine's memory is for buckets, beside it.
+fn buckets_options(args: &ServeArgs) -> BucketsOptions {
+    BucketsOptions {
+        memory_bytes: args.engine.memory / 4,
+        is_read_only: args.read_only,
+        ..BucketsOptions::default()
+    }
 }
 
 /// What serves the bytes of volumes to other commands, which come through the control socket.

@@ -6,9 +6,10 @@ use admin::json::Json;
 use engine::control::{CloneVolume, Rollback};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use engine::{SnapshotRequest, VolumeInfo, utc};
+use engine::{SnapshotRequest, VolumeInfo, VolumeKind, utc};
 use serde::Serialize;
 
+use super::bucket::check_bucket_name;
 use super::confirm::confirm;
 use super::volume::deletion_of;
 use crate::args::{
@@ -131,6 +132,7 @@ fn delete(args: &SnapshotDeleteArgs) -> Result<(), CliError> {
             names.iter().map(|name| store.volume(&args.store, name)).collect();
         let found = found?;
         // Nor is any if one of them cannot be.
+        found.iter().try_for_each(|one| store.close_bucket(one))?;
         names.iter().try_for_each(|name| store.check_unopened(name, args.force))?;
         confirm(&args.confirm, format_args!("Delete {}?", names.join(", ")))?;
         let doomed = with_marks(&found, &store.volumes()?);
@@ -180,6 +182,7 @@ fn rollback(args: &SnapshotRollbackArgs) -> Result<(), CliError> {
     check_rollback(&full)?;
     let rolled_back = Store::with(&args.store, |store| {
         let snapshot = store.volume(&args.store, &full)?;
+        store.close_bucket(&VolumeInfo { name: volume.clone(), ..snapshot.clone() })?;
         if !args.confirm.yes {
             store.check_unopened(volume, args.force)?;
         }
@@ -198,7 +201,10 @@ fn rollback(args: &SnapshotRollbackArgs) -> Result<(), CliError> {
 pub(super) fn clone(args: &CloneArgs) -> Result<(), CliError> {
     let full = args.snapshot.to_string();
     let volume = Store::with(&args.store, |store| {
-        store.volume(&args.store, &full)?;
+        let snapshot = store.volume(&args.store, &full)?;
+        if snapshot.kind == VolumeKind::Bucket {
+            check_bucket_name(&args.new_name)?;
+        }
         check_name(&args.new_name)?;
         store.ask(CloneVolume { snapshot: full.clone(), name: args.new_name.clone() })
     })?;

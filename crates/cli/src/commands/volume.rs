@@ -6,7 +6,7 @@ use engine::control::{ListOpens, RenameVolume, ResizeVolume};
 use std::collections::{BTreeSet, HashMap};
 
 use admin::json::Json;
-use engine::{Dedup, DeleteRequest, NewVolume, VolumeInfo};
+use engine::{Dedup, DeleteRequest, NewVolume, VolumeInfo, VolumeKind};
 use serde::Serialize;
 
 use self::settings::{Setting, change, order, set_up};
@@ -108,7 +108,7 @@ fn list(args: &VolumeListArgs) -> Result<(), CliError> {
     let versions = by_name(&volumes);
     let listed: Vec<Listed> = volumes
         .iter()
-        .filter(|volume| volume.taken_unix_s.is_none())
+        .filter(|volume| volume.taken_unix_s.is_none() && volume.kind == VolumeKind::Block)
         .map(|volume| with_origin(volume, &versions))
         .collect();
     if args.format.json {
@@ -146,7 +146,7 @@ fn with_origin(volume: &VolumeInfo, versions: &HashMap<&str, &VolumeInfo>) -> Li
 fn resize(args: &VolumeResizeArgs) -> Result<(), CliError> {
     let of = &args.of;
     let volume = Store::with(&of.store, |store| {
-        let before = store.volume(&of.store, &of.name)?;
+        let before = store.block_volume(&of.store, &of.name)?;
         if args.size < before.size_bytes && !args.shrink {
             return Err(CliError::WouldShrink {
                 name: of.name.clone(),
@@ -178,7 +178,7 @@ fn set(args: &VolumeSetArgs) -> Result<(), CliError> {
     ];
     let mut settings: Vec<Setting> = all.into_iter().flatten().collect();
     let volume = Store::with(&of.store, |store| {
-        let before = store.volume(&of.store, &of.name)?;
+        let before = store.block_volume(&of.store, &of.name)?;
         order(&mut settings, &before);
         change(store, before, &settings)
     })?;
@@ -190,6 +190,7 @@ fn rename(args: &VolumeRenameArgs) -> Result<(), CliError> {
     let of = &args.of;
     let volume = Store::with(&of.store, |store| {
         check_name(&args.new_name)?;
+        store.block_volume(&of.store, &of.name)?;
         let opens = store.ask(ListOpens { name: of.name.clone() })?;
         let (name, new_name) = (of.name.clone(), args.new_name.clone());
         let renamed = store.ask(RenameVolume { name, new_name })?;
@@ -209,7 +210,7 @@ fn rename(args: &VolumeRenameArgs) -> Result<(), CliError> {
 fn delete(args: &VolumeDeleteArgs) -> Result<(), CliError> {
     let of = &args.of;
     let volume = Store::with(&of.store, |store| {
-        let volume = store.volume(&of.store, &of.name)?;
+        let volume = store.block_volume(&of.store, &of.name)?;
         if volume.taken_unix_s.is_some() {
             let (store, name) = (of.store.clone(), of.name.clone());
             return Err(CliError::IsSnapshot { store, name });

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use ::accounts::AccountsError;
 use admin::{RefusalKind, ServeError};
 use disk::CreateFilesError;
 use engine::{RepairError, RequestError};
@@ -36,6 +37,8 @@ impl CliError {
             | Self::NoDataFile { .. }
             | Self::NoBase { .. } => Exit::NotFound,
             Self::Place(error) => error.exit(),
+            Self::Buckets(error) => error.exit(),
+            Self::Accounts(error) => exit_of_accounts(error),
             Self::ServeNbd(nbd::NbdError::Bind { source, .. }) => exit_of_io(source),
             Self::StoreExists { .. }
             | Self::VolumeHoldsData { .. }
@@ -121,6 +124,17 @@ impl CliError {
                 | Self::GrowToWhat { .. }
                 | Self::Plan(_)
         )
+    }
+}
+
+fn exit_of_accounts(error: &AccountsError) -> Exit {
+    match error {
+        AccountsError::NoSuchAccount { .. } => Exit::NotFound,
+        AccountsError::Exists { .. } => Exit::Exists,
+        AccountsError::BadName { .. } | AccountsError::BadPattern { .. } => Exit::Usage,
+        AccountsError::Damaged { .. } => Exit::Damage,
+        AccountsError::Io { source, .. } => exit_of_io(source),
+        AccountsError::Readable { .. } | AccountsError::NoRandomness(_) => Exit::Failed,
     }
 }
 
