@@ -52,7 +52,8 @@ Examples:
   tamis check /srv/store --repair --without-volume huge
       more of a volume is lost than the tables have room to say: it goes, and
       the others are mended
-Reads all tables, containers and counts and changes nothing. Exit code 0 means
+Reads all tables, containers and counts, and the indexes of all buckets, and
+changes nothing. Exit code 0 means
 sound, 5 means that damage was found; each piece is named with what it affects:
 volumes, chunks and bytes. With --repair the tables are made again from what is
 intact: reference counts, Hash-PBN and PBN-PBA tables, free PBNs, container

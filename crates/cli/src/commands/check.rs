@@ -10,13 +10,15 @@ use serde::Serialize;
 
 use crate::args::CheckArgs;
 use crate::control;
-use crate::error::{CliError, way_out};
+use crate::error::{BucketsError, CliError, way_out};
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::scrub_record::ScrubRecord;
 use crate::size::{counted, human_bytes, human_count};
 use crate::store;
 use crate::table::{Align, Table};
+
+mod buckets;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -30,6 +32,8 @@ struct Finding<'a> {
     /// What was mended, and what is still wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     repair: Option<Repaired>,
+    /// Buckets that were checked; none where the store has damage that comes first.
+    buckets: Vec<buckets::Checked>,
 }
 
 /// What a repair did.
@@ -57,15 +61,26 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
         }
         report => report?,
     };
+    let buckets = match report.problems.is_empty() {
+        true => buckets::check(&args.store, args.memory, &mut stages)?,
+        false => Vec::new(),
+    };
     let is_lost = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
     let mendable = args.repair && !report.problems.iter().all(is_lost);
     if !args.format.json {
         print_text(&report, stages.so_far())?;
+        buckets::print(&buckets)?;
     }
     let repaired = if mendable { Some(repair(args, &report, &mut stages, longer)?) } else { None };
-    let outcome = outcome(args, &report, repaired.as_ref());
+    let in_buckets = buckets.iter().map(buckets::Checked::problems).sum();
+    let outcome = match outcome(args, &report, repaired.as_ref()) {
+        Ok(()) if in_buckets > 0 => {
+            Err(BucketsError::DamagedBuckets { problems: in_buckets }.into())
+        }
+        outcome => outcome,
+    };
     match (args.format.json, &repaired) {
-        (true, _) => print_json(&report, repaired, stages.finish())?,
+        (true, _) => print_json(&report, repaired, buckets, stages.finish())?,
         (false, Some(repaired)) => print_repair(repaired)?,
         (false, None) => {}
     }
@@ -215,11 +230,13 @@ impl Stages {
 fn print_json(
     report: &CheckReport,
     repair: Option<Repaired>,
+    buckets: Vec<buckets::Checked>,
     elapsed: Duration,
 ) -> Result<(), CliError> {
     let sentences: Vec<String> = report.problems.iter().map(way_out::problem).collect();
-    let (sound, seconds) = (sentences.is_empty(), elapsed.as_secs_f64());
-    output::print_json(&Finding { sound, seconds, report, sentences, repair })
+    let is_sound = sentences.is_empty() && buckets.iter().all(|one| one.problems() == 0);
+    let (sound, seconds) = (is_sound, elapsed.as_secs_f64());
+    output::print_json(&Finding { sound, seconds, report, sentences, repair, buckets })
 }
 
 fn print_text(report: &CheckReport, elapsed: Duration) -> Result<(), CliError> {

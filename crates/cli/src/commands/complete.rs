@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use admin::Control;
 use clap::{Arg, Command, CommandFactory};
+use engine::{VolumeInfo, VolumeKind};
 
 use crate::args::{Cli, CompleteArgs};
 use crate::control;
@@ -20,6 +21,12 @@ const CODECS: [&str; 6] = ["lz4", "zstd", "none", "zstd:3", "zstd:9", "zstd:19"]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Volume,
+    VolumeOrBucket,
+    Bucket,
+    BucketOrSnapshot,
+    /// A bucket, and behind `@` a name that is free.
+    NewBucketSnapshot,
+    BucketSnapshot,
     Snapshot,
     VolumeOrSnapshot,
     /// A volume, and behind `@` a name that is free.
@@ -105,12 +112,16 @@ fn kind(command: &str, argument: &str) -> Option<Kind> {
         | ("explain" | "export", "volume")
         | ("check", "without_volume") => Kind::VolumeOrSnapshot,
         ("volume resize" | "volume set" | "volume rename" | "volume delete", "name")
-        | ("snapshot list" | "import", "volume")
-        | ("snapshot create", "group") => Kind::Volume,
+        | ("import", "volume") => Kind::Volume,
+        ("snapshot list", "volume") | ("snapshot create", "group") => Kind::VolumeOrBucket,
         ("snapshot create", "snapshots") => Kind::NewSnapshot,
         ("snapshot delete", "snapshots") | ("snapshot rollback" | "clone", "snapshot") => {
             Kind::Snapshot
         }
+        ("bucket set" | "bucket delete", "name") => Kind::Bucket,
+        ("bucket show", "name") => Kind::BucketOrSnapshot,
+        ("bucket snapshot", "snapshot") => Kind::NewBucketSnapshot,
+        ("bucket branch", "snapshot") => Kind::BucketSnapshot,
         ("export", "from") => Kind::Base,
         ("estimate", "compression") => Kind::CodecOrAll,
         ("volume create" | "volume set" | "import", "compression") => Kind::CodecOrStore,
@@ -121,15 +132,28 @@ fn kind(command: &str, argument: &str) -> Option<Kind> {
 
 fn candidates(asked: &Asked) -> Vec<String> {
     let store = || asked.positionals.first().map(PathBuf::from);
-    let of_store = |choose: &dyn Fn(&str) -> Option<String>| {
-        let names = store().map(|store| names(&store)).unwrap_or_default();
-        names.iter().filter_map(|name| choose(name)).collect::<Vec<_>>()
+    let of_kind = |kind: Option<VolumeKind>, choose: &dyn Fn(&str) -> Option<String>| {
+        let volumes = store().map(|store| volumes(&store)).unwrap_or_default();
+        let of_kind = volumes.iter().filter(|one| kind.is_none_or(|kind| one.kind == kind));
+        of_kind.filter_map(|one| choose(&one.name)).collect::<Vec<_>>()
     };
+    let of_store = |choose: &dyn Fn(&str) -> Option<String>| of_kind(None, choose);
+    let of_buckets =
+        |choose: &dyn Fn(&str) -> Option<String>| of_kind(Some(VolumeKind::Bucket), choose);
     let is_snapshot = |name: &str| name.contains('@');
     let whole = |name: &str| name.to_owned();
     let codecs = CODECS.iter().map(|name| whole(name));
     let all = match asked.kind {
-        Kind::Volume => of_store(&|name| (!is_snapshot(name)).then(|| whole(name))),
+        Kind::Volume => {
+            of_kind(Some(VolumeKind::Block), &|name| (!is_snapshot(name)).then(|| whole(name)))
+        }
+        Kind::VolumeOrBucket => of_store(&|name| (!is_snapshot(name)).then(|| whole(name))),
+        Kind::Bucket => of_buckets(&|name| (!is_snapshot(name)).then(|| whole(name))),
+        Kind::BucketOrSnapshot => of_buckets(&|name| Some(whole(name))),
+        Kind::NewBucketSnapshot => {
+            of_buckets(&|name| (!is_snapshot(name)).then(|| format!("{name}@")))
+        }
+        Kind::BucketSnapshot => of_buckets(&|name| is_snapshot(name).then(|| whole(name))),
         Kind::Snapshot => of_store(&|name| is_snapshot(name).then(|| whole(name))),
         Kind::VolumeOrSnapshot => of_store(&|name| Some(whole(name))),
         Kind::NewSnapshot => of_store(&|name| (!is_snapshot(name)).then(|| format!("{name}@"))),
@@ -150,13 +174,13 @@ fn candidates(asked: &Asked) -> Vec<String> {
 
 /// The volumes and snapshots of the store; none where it cannot be asked. Nothing is written: who
 /// types a line has not given it yet.
-fn names(store: &Path) -> Vec<String> {
+fn volumes(store: &Path) -> Vec<VolumeInfo> {
     let volumes = match control::connect(store) {
         Ok(Some(mut server)) => server.volumes().ok(),
         Ok(None) => store::volumes_unchanged(store),
         Err(_) => None,
     };
-    volumes.unwrap_or_default().into_iter().map(|volume| volume.name).collect()
+    volumes.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -180,7 +204,7 @@ mod tests {
             ("tamis volume set s --quota 1G v", Kind::Volume, "v"),
             ("tamis snapshot create s v", Kind::NewSnapshot, "v"),
             ("tamis snapshot create s a@x v", Kind::NewSnapshot, "v"),
-            ("tamis snapshot create s --group v", Kind::Volume, "v"),
+            ("tamis snapshot create s --group v", Kind::VolumeOrBucket, "v"),
             ("tamis snapshot delete s a@x a@", Kind::Snapshot, "a@"),
             ("tamis snapshot rollback s v", Kind::Snapshot, "v"),
             ("tamis clone s v", Kind::Snapshot, "v"),
@@ -188,6 +212,11 @@ mod tests {
             ("tamis explain s ", Kind::VolumeOrSnapshot, ""),
             ("tamis export s v@a f --from @", Kind::Base, "@"),
             ("tamis import s v", Kind::Volume, "v"),
+            ("tamis bucket show s b", Kind::BucketOrSnapshot, "b"),
+            ("tamis bucket set s --quota 1G b", Kind::Bucket, "b"),
+            ("tamis bucket delete s b", Kind::Bucket, "b"),
+            ("tamis bucket snapshot s b", Kind::NewBucketSnapshot, "b"),
+            ("tamis bucket branch s b@", Kind::BucketSnapshot, "b@"),
             ("tamis set s --compression z", Kind::Codec, "z"),
             ("tamis collect s --recompress ", Kind::Codec, ""),
             ("tamis estimate f --compression ", Kind::CodecOrAll, ""),

@@ -15,6 +15,11 @@ pub(crate) enum BucketsError {
          of a store"
     )]
     NoStoreIn { text: String },
+    #[error(
+        "damage was found in buckets, in {problems} places: objects that it does not touch can be \
+         read; copy what is needed out with `tamis get`, and put it into a new bucket"
+    )]
+    DamagedBuckets { problems: u64 },
     #[error("{text} names no bucket: write STORE/BUCKET/KEY")]
     NoBucketIn { text: String },
     #[error("{text} names no key: write STORE/BUCKET/KEY")]
@@ -69,6 +74,7 @@ impl BucketsError {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::NoStoreIn { .. } | Self::NothingUnder { .. } => Exit::NotFound,
+            Self::DamagedBuckets { .. } => Exit::Damage,
             _ => Exit::Usage,
         }
     }
