@@ -17,6 +17,9 @@ pub const VERSIONS_SETTING: &[u8] = b"bucket.versions_end";
 /// A byte with the number of a part of the counts follows.
 pub const FIGURES_SETTING: &[u8] = b"bucket.figures.";
 
+/// The name of a document follows; doors and upkeep say what documents hold.
+pub const DOCUMENT_SETTING: &[u8] = b"bucket.document.";
+
 /// The bucket chooses by the content.
 pub const SEGMENTS_AUTO: u8 = 1;
 /// Segments of one length.

@@ -86,6 +86,22 @@ pub enum BucketError {
         /// Bytes of the object.
         size_bytes: u64,
     },
+    /// The name of a document is empty or too long.
+    #[error("a document's name of {bytes} bytes is none: names have 1 to {limit} bytes")]
+    DocumentName {
+        /// Its length.
+        bytes: usize,
+        /// Most bytes of a name.
+        limit: usize,
+    },
+    /// A document is too long.
+    #[error("a document has at most {limit} bytes, and this one has {bytes}")]
+    DocumentTooLong {
+        /// Its length.
+        bytes: usize,
+        /// Most bytes of a document.
+        limit: usize,
+    },
     /// A checksum stands there twice.
     #[error("an object has at most one checksum of each algorithm")]
     TwoChecksums,

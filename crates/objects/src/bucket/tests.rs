@@ -2,6 +2,7 @@
 
 mod basics;
 mod checks;
+mod documents;
 mod full_store;
 mod listings;
 mod model;
