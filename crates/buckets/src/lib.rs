@@ -3,7 +3,7 @@
 //! ```text
 //! doors (s3, admin) ──> Buckets::open("photos") ──> OpenBucket ──> objects::Bucket ──> its volume
 //!                            └── one open handle a bucket, shared; the oldest idle one is closed
-//! upkeep, a thread ────> merges, frees, expires in each open bucket
+//! upkeep, a thread ────> merges, frees, expires in each open bucket; lifecycle.rs: by rules
 //! ```
 //!
 //! The states of a bucket in this process:
@@ -26,6 +26,7 @@
 )]
 
 mod error;
+pub mod lifecycle;
 mod name;
 mod opened;
 mod put;

@@ -1,5 +1,5 @@
 //! A thread that does for open buckets what no request waits for: it merges logs, frees what nobody
-//! names, removes what has expired and aborts uploads that nobody finishes.
+//! names, removes what has expired or a lifecycle ends, and aborts uploads that nobody finishes.
 //!
 //! It gives way: a step of each is short, and what finds nothing to do waits longer each time. A
 //! merge is not short, but one that is late is done by a put that waits for it.
@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::error::BucketsError;
+use crate::lifecycle::Walk;
 use crate::now_unix_ms;
 use crate::opened::OpenBucket;
 use crate::slots::Shared;
@@ -27,6 +28,13 @@ const STEP_ENTRIES: u64 = 128;
 struct Turn {
     next: Instant,
     idle_time: Duration,
+    walk: Walk,
+}
+
+impl Turn {
+    fn new() -> Self {
+        Self { next: Instant::now(), idle_time: IDLE_TIME_MIN, walk: Walk::default() }
+    }
 }
 
 /// Starts the thread; it ends when [`Shared::rest`] says so.
@@ -37,9 +45,7 @@ pub(crate) fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>, BucketsError>
             let open = shared.open_for_changes();
             turns.retain(|name, _| open.iter().any(|bucket| bucket.name() == name));
             for bucket in open {
-                let turn = turns
-                    .entry(bucket.name().to_owned())
-                    .or_insert_with(|| Turn { next: Instant::now(), idle_time: IDLE_TIME_MIN });
+                let turn = turns.entry(bucket.name().to_owned()).or_insert_with(Turn::new);
                 take_turn(&bucket, turn, shared.options.upload_age_max);
             }
         }
@@ -56,7 +62,7 @@ fn take_turn(bucket: &OpenBucket, turn: &mut Turn, upload_age_max: Duration) {
     if merged.is_err() || turn.next > Instant::now() {
         return;
     }
-    match step(bucket, upload_age_max) {
+    match step(bucket, &mut turn.walk, upload_age_max) {
         Ok(Step::Worked) => turn.idle_time = IDLE_TIME_MIN,
         Ok(Step::Idle) | Err(_) => turn.idle_time = (turn.idle_time * 2).min(IDLE_TIME_MAX),
     }
@@ -69,13 +75,18 @@ enum Step {
     Idle,
 }
 
-fn step(bucket: &OpenBucket, upload_age_max: Duration) -> Result<Step, BucketsError> {
+fn step(
+    bucket: &OpenBucket,
+    walk: &mut Walk,
+    upload_age_max: Duration,
+) -> Result<Step, BucketsError> {
     let now_ms = now_unix_ms();
     let age_ms = u64::try_from(upload_age_max.as_millis()).unwrap_or(u64::MAX);
     let expired = bucket.expire_some(now_ms, STEP_ENTRIES)?;
     let uploads = bucket.expire_uploads(now_ms.saturating_sub(age_ms), STEP_ENTRIES)?;
     let trimmed = bucket.trim_some(STEP_ENTRIES)?;
-    match expired.is_done && uploads.is_done && trimmed.is_done {
+    let is_walked = walk.step(bucket, now_ms)?;
+    match expired.is_done && uploads.is_done && trimmed.is_done && is_walked {
         true => Ok(Step::Idle),
         false => Ok(Step::Worked),
     }
