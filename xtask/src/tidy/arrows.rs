@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 25] = [
+const ARROWS: [(&str, &[&str]); 26] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
@@ -32,6 +32,7 @@ const ARROWS: [(&str, &[&str]); 25] = [
     ("door", &["store", "engine", "disk", "threads", "format"]),
     ("nbd", &["door", "store", "engine", "disk", "threads", "format"]),
     ("admin", &["buckets", "objects", "store", "engine", "disk", "threads", "format"]),
+    ("s3", &["buckets", "objects", "accounts", "store", "engine", "format", "threads"]),
     (
         "lab",
         &[
@@ -68,8 +69,8 @@ const ARROWS: [(&str, &[&str]); 25] = [
     (
         "cli",
         &[
-            "nbd", "door", "admin", "buckets", "objects", "accounts", "store", "charts", "traces",
-            "estimate", "images", "engine", "disk", "threads", "format",
+            "s3", "nbd", "door", "admin", "buckets", "objects", "accounts", "store", "charts",
+            "traces", "estimate", "images", "engine", "disk", "threads", "format",
         ],
     ),
     (

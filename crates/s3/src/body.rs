@@ -1,0 +1,123 @@
+//! Bodies of answers: read by a thread, a few pieces ahead of the connection.
+//!
+//! What is damaged behind the first piece cuts the connection, so that no client takes a part of an
+//! object for the whole; the operator hears which bytes.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use buckets::OpenBucket;
+use bytes::Bytes;
+use futures::Stream;
+use objects::bucket::Reader;
+use s3s::S3Result;
+use s3s::dto::StreamingBlob;
+use s3s::stream::{ByteStream, RemainingLength};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::time::timeout;
+
+use crate::door::Door;
+
+/// Bytes that are read at a time.
+const PIECE_BYTES: u64 = 256 << 10;
+/// Pieces that wait for the connection.
+const PIECES: usize = 3;
+/// How long a client may take nothing.
+const IDLE_TIME: Duration = Duration::from_mins(2);
+
+/// Bytes of an object that are still to be read.
+pub(crate) struct Unread {
+    pub(crate) reader: Reader,
+    pub(crate) bytes: std::ops::Range<u64>,
+    /// Where the object is, for the operator.
+    pub(crate) place: String,
+    /// The bucket stays open until all is read.
+    pub(crate) _bucket: OpenBucket,
+}
+
+impl Unread {
+    /// The next piece.
+    ///
+    /// # Errors
+    /// What is left cannot be read.
+    pub(crate) fn next(&mut self, door: &Door) -> S3Result<Bytes> {
+        let length = (self.bytes.end - self.bytes.start).min(PIECE_BYTES);
+        let mut piece = vec![0; length as usize];
+        let found = self.reader.read_at(self.bytes.start, &mut piece);
+        let found = found.map_err(|error| door.refuse(error, &self.place))?;
+        assert!(found as u64 == length, "an object knows how long it is");
+        self.bytes.start += length;
+        Ok(piece.into())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+impl Door {
+    /// A body of `first` and what is unread behind it.
+    pub(crate) fn sending(&self, first: Bytes, mut unread: Unread) -> StreamingBlob {
+        let left = first.len() as u64 + (unread.bytes.end - unread.bytes.start);
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        let (sender, coming) = mpsc::channel(PIECES);
+        let is_whole = unread.is_empty();
+        if !is_whole {
+            let door = self.clone();
+            let runtime = Handle::current();
+            tokio::task::spawn_blocking(move || {
+                while !unread.is_empty() {
+                    let piece = unread.next(&door).map_err(|error| {
+                        io::Error::other(error.message().unwrap_or("unreadable").to_owned())
+                    });
+                    let is_last = piece.is_err();
+                    let sent = runtime.block_on(timeout(IDLE_TIME, sender.send(piece)));
+                    // Nobody takes it, or nothing more can be read.
+                    if is_last || !matches!(sent, Ok(Ok(()))) {
+                        return;
+                    }
+                }
+            });
+        }
+        StreamingBlob::new(Sending { first: Some(first), coming, left })
+    }
+}
+
+struct Sending {
+    first: Option<Bytes>,
+    coming: Receiver<io::Result<Bytes>>,
+    left: usize,
+}
+
+impl Stream for Sending {
+    type Item = Result<Bytes, s3s::StdError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let piece = match self.first.take() {
+            Some(first) => Some(Ok(first)),
+            None if self.left == 0 => None,
+            None => match self.coming.poll_recv(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => Some(Err(io::Error::from(io::ErrorKind::TimedOut))),
+                Poll::Ready(piece) => piece,
+            },
+        };
+        if let Some(Ok(bytes)) = &piece {
+            self.left = self.left.saturating_sub(bytes.len());
+        }
+        Poll::Ready(piece.map(|piece| piece.map_err(Into::into)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, None)
+    }
+}
+
+impl ByteStream for Sending {
+    fn remaining_length(&self) -> RemainingLength {
+        RemainingLength::new_exact(self.left)
+    }
+}

@@ -1,0 +1,68 @@
+//! PutObject: the body is hashed and written as it comes, verified, and then takes its place.
+
+use ::buckets::BucketsError;
+use objects::bucket::{FinishOptions, PutOptions};
+use s3s::dto::{PutObjectInput, PutObjectOutput};
+use s3s::{S3Request, S3Response, S3Result};
+
+use crate::checksums::{Expected, Texts};
+use crate::conditions::Conditions;
+use crate::door::{DURABLE, Door, now_ms, place};
+use crate::etags;
+use crate::metadata::Said;
+use crate::received::Sent;
+
+/// Puts an object.
+pub(crate) async fn put(
+    door: &Door,
+    request: S3Request<PutObjectInput>,
+) -> S3Result<S3Response<PutObjectOutput>> {
+    let expected = Expected::from_headers(&request.headers)?;
+    let input = request.input;
+    let sent =
+        Sent { body: input.body, length: input.content_length, trailing: request.trailing_headers };
+    let said = Said {
+        content_type: input.content_type,
+        content_encoding: input.content_encoding,
+        content_language: input.content_language,
+        content_disposition: input.content_disposition,
+        cache_control: input.cache_control,
+        expires: input.expires,
+        redirect: input.website_redirect_location,
+        user: input.metadata,
+        tagging: input.tagging,
+    };
+    let options = PutOptions {
+        metadata: said.metadata()?,
+        condition: Conditions::of_write(input.if_match, input.if_none_match).condition(),
+        durability: DURABLE,
+        ..PutOptions::new(now_ms())
+    };
+    let (bucket, key) = (input.bucket, input.key);
+    door.receiving(sent, move |door, mut received| {
+        let refuse = |error: BucketsError| door.refuse(error, &place(&bucket, &key));
+        let open = door.open_for_changes(&bucket)?;
+        let writer = open.put(key.as_bytes(), options);
+        let mut writer = writer.map_err(|error| refuse(error.into()))?;
+        let mut hashes = expected.hashes();
+        while let Some(bytes) = received.next()? {
+            hashes.update(&bytes);
+            writer.write(&bytes).map_err(|error| refuse(error.into()))?;
+        }
+        let (md5, checksums) = hashes.verify(received.trailers())?;
+        let texts = Texts::new(&checksums, None);
+        let put = writer.finish(FinishOptions { md5, checksums });
+        let put = put.map_err(|error| refuse(error.into()))?;
+        Ok(S3Response::new(PutObjectOutput {
+            e_tag: Some(etags::outgoing(&put.etag)),
+            checksum_crc32: texts.crc32,
+            checksum_crc32c: texts.crc32c,
+            checksum_crc64nvme: texts.crc64nvme,
+            checksum_sha1: texts.sha1,
+            checksum_sha256: texts.sha256,
+            checksum_type: texts.kind,
+            ..PutObjectOutput::default()
+        }))
+    })
+    .await
+}

@@ -1,0 +1,180 @@
+//! The server: listeners, connections, and how it ends.
+//!
+//! ```text
+//! started ──listen──> listening ──stop──> no new connection or request
+//!                                          └ at most STOP_TIME ─> cut ─> threads joined
+//! ```
+//!
+//! Few threads drive the connections. What the engine blocks on runs on others, at most
+//! [`BLOCKING_THREADS`]; requests beyond wait for one of them.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::buckets::Buckets;
+use accounts::Accounts;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use s3s::service::{S3Service, S3ServiceBuilder};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+
+use crate::auth::BucketNames;
+use crate::door::{Door, Observer};
+use crate::error::S3Error;
+use crate::http;
+
+/// Threads that drive connections.
+const CONNECTION_THREADS: usize = 2;
+/// Threads on which requests block, at most.
+const BLOCKING_THREADS: usize = 256;
+/// Connections at once; others wait to be accepted.
+const CONNECTIONS: u32 = 1024;
+/// How long a client may take to send the head of a request.
+const HEAD_TIME: Duration = Duration::from_mins(1);
+/// How long requests may take that are under way when the server stops.
+const STOP_TIME: Duration = Duration::from_secs(3);
+/// Pause after the operating system refused a connection: it has no descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What the door serves, and whom it tells what happens.
+pub struct S3Options {
+    /// The buckets.
+    pub buckets: Buckets,
+    /// Who may use them.
+    pub accounts: Arc<Accounts>,
+    /// Takes notes for the operator: damage, and files of accounts that cannot be read.
+    pub observer: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+/// The door of S3. Dropped, it cuts all requests.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use accounts::Accounts;
+/// # use buckets::{Buckets, BucketsOptions};
+/// # use s3::{S3Options, S3Server};
+/// # use store::{CreateOptions, Options, Store};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let disk = store::create_in_memory(&CreateOptions::new(64 << 20), 1)?;
+/// # let store = Store::open_in_memory(&disk, Options::default())?;
+/// # let buckets = Buckets::start(store.client().clone(), BucketsOptions::default())?;
+/// # let accounts = Arc::new(Accounts::in_directory(std::path::Path::new("/tmp/nowhere")));
+/// let options = S3Options {
+///     buckets: buckets.clone(),
+///     accounts,
+///     observer: Box::new(|note| eprintln!("{note}")),
+/// };
+/// let mut server = S3Server::start(options)?;
+/// let address = server.listen("127.0.0.1:0".parse()?)?;
+/// assert!(address.port() != 0);
+/// server.stop();
+/// buckets.close()?;
+/// # store.close()?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct S3Server {
+    runtime: Runtime,
+    state: Arc<State>,
+    stopping: watch::Sender<bool>,
+}
+
+/// What all connections share.
+struct State {
+    door: Door,
+    service: S3Service,
+    places: Arc<Semaphore>,
+}
+
+impl S3Server {
+    /// Starts the threads; nobody can connect yet.
+    ///
+    /// # Errors
+    /// [`S3Error::Runtime`].
+    pub fn start(options: S3Options) -> Result<Self, S3Error> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(CONNECTION_THREADS)
+            .max_blocking_threads(BLOCKING_THREADS)
+            .thread_name("s3")
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(S3Error::Runtime)?;
+        let S3Options { buckets, accounts, observer } = options;
+        let door = Door { buckets, accounts, observer: Observer::from(observer) };
+        let mut builder = S3ServiceBuilder::new(door.clone());
+        builder.set_auth(door.clone());
+        builder.set_access(door.clone());
+        builder.set_validation(BucketNames);
+        let places = Arc::new(Semaphore::new(CONNECTIONS as usize));
+        let state = Arc::new(State { door, service: builder.build(), places });
+        Ok(Self { runtime, state, stopping: watch::Sender::new(false) })
+    }
+
+    /// Listens at an address, besides others; returns it with the port that was chosen for 0.
+    ///
+    /// # Errors
+    /// [`S3Error::Listen`].
+    pub fn listen(&mut self, address: SocketAddr) -> Result<SocketAddr, S3Error> {
+        let failed = |source| S3Error::Listen { address, source };
+        let listener = self.runtime.block_on(TcpListener::bind(address)).map_err(failed)?;
+        let bound = listener.local_addr().map_err(failed)?;
+        let (state, stopping) = (Arc::clone(&self.state), self.stopping.subscribe());
+        self.runtime.spawn(accept(listener, state, stopping));
+        Ok(bound)
+    }
+
+    /// Ends requests that are under way, cuts those that take longer than three seconds, and joins
+    /// the threads.
+    pub fn stop(self) {
+        let _ = self.stopping.send(true); // Nobody hears it when nobody is connected.
+        let all_ended = self.state.places.acquire_many(CONNECTIONS);
+        let _ = self.runtime.block_on(async { timeout(STOP_TIME, all_ended).await.map(drop) });
+        self.runtime.shutdown_timeout(STOP_TIME);
+    }
+}
+
+async fn accept(listener: TcpListener, state: Arc<State>, mut stopping: watch::Receiver<bool>) {
+    loop {
+        let Ok(place) = Arc::clone(&state.places).acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        };
+        let Ok((stream, _)) = accepted else {
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let (state, stopping) = (Arc::clone(&state), stopping.clone());
+        tokio::spawn(async move {
+            serve(stream, &state, stopping).await;
+            drop(place);
+        });
+    }
+}
+
+async fn serve(stream: TcpStream, state: &Arc<State>, mut stopping: watch::Receiver<bool>) {
+    // Answers are sent whole; that the option cannot be set costs time only.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request| {
+        let state = Arc::clone(state);
+        async move { http::answer(&state.door, &state.service, request).await }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    // How a connection ends is its client's matter: requests have had their answers.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = stopping.wait_for(|stopping| *stopping) => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}

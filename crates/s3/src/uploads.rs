@@ -1,0 +1,255 @@
+//! Multi-part uploads: beginning, parts, lists and abortion. `complete.rs` has the end.
+
+use ::buckets::BucketsError;
+use objects::bucket::{
+    CopyPartOptions, FinishOptions, PartOptions, UploadId, UploadInfo, UploadOptions,
+};
+use s3s::dto::{
+    AbortMultipartUploadInput, CopyPartResult, CreateMultipartUploadInput,
+    CreateMultipartUploadOutput, ListMultipartUploadsInput, ListMultipartUploadsOutput,
+    ListPartsInput, ListPartsOutput, MultipartUpload, Part, UploadPartCopyInput,
+    UploadPartCopyOutput, UploadPartInput, UploadPartOutput,
+};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+
+use crate::checksums::{Expected, Texts};
+use crate::copy::{self, Source};
+use crate::door::{DURABLE, Door, now_ms, place, timestamp};
+use crate::etags;
+use crate::listing::{limit_of, name_out};
+use crate::metadata::Said;
+use crate::received::Sent;
+
+/// Begins an upload.
+pub(crate) async fn begin(
+    door: &Door,
+    input: CreateMultipartUploadInput,
+) -> S3Result<CreateMultipartUploadOutput> {
+    let said = Said {
+        content_type: input.content_type,
+        content_encoding: input.content_encoding,
+        content_language: input.content_language,
+        content_disposition: input.content_disposition,
+        cache_control: input.cache_control,
+        expires: input.expires,
+        redirect: input.website_redirect_location,
+        user: input.metadata,
+        tagging: input.tagging,
+    };
+    let metadata = said.metadata()?;
+    let now_ms = now_ms();
+    let options = UploadOptions { metadata, expires_unix_ms: None, durability: DURABLE, now_ms };
+    let (bucket, key) = (input.bucket, input.key);
+    let (checksum_algorithm, checksum_type) = (input.checksum_algorithm, input.checksum_type);
+    door.blocking(move |door| {
+        let open = door.open_for_changes(&bucket)?;
+        let begun = open.begin_upload(key.as_bytes(), options);
+        let upload = begun.map_err(|error| door.refuse(error, &place(&bucket, &key)))?;
+        Ok(CreateMultipartUploadOutput {
+            bucket: Some(bucket),
+            key: Some(key),
+            upload_id: Some(name_of(upload)),
+            checksum_algorithm,
+            checksum_type,
+            ..CreateMultipartUploadOutput::default()
+        })
+    })
+    .await
+}
+
+/// Puts a part.
+pub(crate) async fn put_part(
+    door: &Door,
+    request: S3Request<UploadPartInput>,
+) -> S3Result<S3Response<UploadPartOutput>> {
+    let expected = Expected::from_headers(&request.headers)?;
+    let input = request.input;
+    let sent =
+        Sent { body: input.body, length: input.content_length, trailing: request.trailing_headers };
+    let (upload, number) = (parse(&input.upload_id)?, number(input.part_number)?);
+    let (bucket, key) = (input.bucket, input.key);
+    door.receiving(sent, move |door, mut received| {
+        let refuse = |error: BucketsError| door.refuse(error, &place(&bucket, &key));
+        let open = door.open_for_changes(&bucket)?;
+        let writer = open.put_part(key.as_bytes(), upload, number, part_options());
+        let mut writer = writer.map_err(|error| refuse(error.into()))?;
+        let mut hashes = expected.hashes();
+        while let Some(bytes) = received.next()? {
+            hashes.update(&bytes);
+            writer.write(&bytes).map_err(|error| refuse(error.into()))?;
+        }
+        let (md5, checksums) = hashes.verify(received.trailers())?;
+        let texts = Texts::new(&checksums, None);
+        let put = writer.finish(FinishOptions { md5, checksums });
+        let put = put.map_err(|error| refuse(error.into()))?;
+        Ok(S3Response::new(UploadPartOutput {
+            e_tag: Some(etags::outgoing(&put.etag)),
+            checksum_crc32: texts.crc32,
+            checksum_crc32c: texts.crc32c,
+            checksum_crc64nvme: texts.crc64nvme,
+            checksum_sha1: texts.sha1,
+            checksum_sha256: texts.sha256,
+            ..UploadPartOutput::default()
+        }))
+    })
+    .await
+}
+
+/// Copies a part from an object.
+pub(crate) async fn copy_part(
+    door: &Door,
+    request: S3Request<UploadPartCopyInput>,
+) -> S3Result<UploadPartCopyOutput> {
+    let account = door.account(request.credentials.as_ref())?;
+    let input = request.input;
+    let source = Source::new(&account, &input.copy_source)?;
+    let condition = copy::source_condition(
+        input.copy_source_if_match,
+        input.copy_source_if_none_match,
+        input.copy_source_if_modified_since,
+        input.copy_source_if_unmodified_since,
+    );
+    let range = input.copy_source_range.as_deref().map(copy::parse_range).transpose()?;
+    let (upload, number) = (parse(&input.upload_id)?, number(input.part_number)?);
+    let (bucket, key) = (input.bucket, input.key);
+    door.blocking(move |door| {
+        let open = door.open_for_changes(&bucket)?;
+        let options =
+            CopyPartOptions { source_condition: condition, range, md5: None, part: part_options() };
+        let put = copy::part(door, &open, &source, (&key, upload, number), options)?;
+        let result = CopyPartResult {
+            e_tag: Some(etags::outgoing(&put.etag)),
+            last_modified: Some(timestamp(now_ms())),
+            ..CopyPartResult::default()
+        };
+        let copy_part_result = Some(result);
+        Ok(UploadPartCopyOutput { copy_part_result, ..UploadPartCopyOutput::default() })
+    })
+    .await
+}
+
+/// Gives up an upload.
+pub(crate) async fn abort(door: &Door, input: AbortMultipartUploadInput) -> S3Result<()> {
+    let upload = parse(&input.upload_id)?;
+    let (bucket, key) = (input.bucket, input.key);
+    door.blocking(move |door| {
+        let open = door.open_for_changes(&bucket)?;
+        let aborted = open.abort(key.as_bytes(), upload, DURABLE);
+        aborted.map_err(|error| door.refuse(error, &place(&bucket, &key)))
+    })
+    .await
+}
+
+/// The parts of an upload.
+pub(crate) async fn list_parts(door: &Door, input: ListPartsInput) -> S3Result<ListPartsOutput> {
+    let upload = parse(&input.upload_id)?;
+    let limit = limit_of(input.max_parts)?;
+    let after = input.part_number_marker.unwrap_or(0);
+    let after =
+        u16::try_from(after).map_err(|_| s3_error!(InvalidArgument, "part-number-marker"))?;
+    let (bucket, key, upload_id) = (input.bucket, input.key, input.upload_id);
+    door.blocking(move |door| {
+        let open = door.open(&bucket)?;
+        let listed = open.list_parts(key.as_bytes(), upload, after, limit + 1);
+        let mut listed = listed.map_err(|error| door.refuse(error, &place(&bucket, &key)))?;
+        let is_cut = listed.len() > limit;
+        listed.truncate(limit);
+        let next = listed.last().map(|part| i32::from(part.number));
+        let parts = listed.into_iter().map(|part| {
+            let texts = Texts::new(&part.checksums, None);
+            Part {
+                part_number: Some(i32::from(part.number)),
+                e_tag: Some(etags::outgoing(&part.etag)),
+                size: Some(part.size_bytes as i64),
+                last_modified: Some(timestamp(part.created_unix_ms)),
+                checksum_crc32: texts.crc32,
+                checksum_crc32c: texts.crc32c,
+                checksum_crc64nvme: texts.crc64nvme,
+                checksum_sha1: texts.sha1,
+                checksum_sha256: texts.sha256,
+            }
+        });
+        Ok(ListPartsOutput {
+            parts: Some(parts.collect()),
+            bucket: Some(bucket),
+            key: Some(key),
+            upload_id: Some(upload_id),
+            is_truncated: Some(is_cut),
+            max_parts: Some(limit as i32),
+            part_number_marker: Some(i32::from(after)),
+            next_part_number_marker: next,
+            ..ListPartsOutput::default()
+        })
+    })
+    .await
+}
+
+/// The uploads of a bucket that nobody has finished.
+pub(crate) async fn list(
+    door: &Door,
+    input: ListMultipartUploadsInput,
+) -> S3Result<ListMultipartUploadsOutput> {
+    if input.delimiter.as_deref().is_some_and(|delimiter| !delimiter.is_empty()) {
+        return Err(s3_error!(NotImplemented, "uploads are listed without a delimiter"));
+    }
+    let limit = limit_of(input.max_uploads)?;
+    let is_url = input.encoding_type.is_some();
+    let marker = input.key_marker.clone().filter(|key| !key.is_empty());
+    // Without the number of an upload, the listing goes on behind all those of the key.
+    let upload = match input.upload_id_marker.as_deref().filter(|id| !id.is_empty()) {
+        Some(id) => parse(id)?,
+        None => UploadId(u64::MAX),
+    };
+    door.blocking(move |door| {
+        let open = door.open(&input.bucket)?;
+        let after = marker.as_ref().map(|key| (key.as_bytes(), upload));
+        let prefix = input.prefix.clone().unwrap_or_default();
+        let listed = open.list_uploads(prefix.as_bytes(), after, limit);
+        let listed = listed.map_err(|error| door.refuse(error, &input.bucket))?;
+        let last = listed.uploads.last().filter(|_| listed.is_cut);
+        let next_key_marker = last.map(|last| name_out(&last.key, is_url));
+        let next_upload_id_marker = last.map(|last| name_of(last.upload));
+        let uploads = listed.uploads.iter().map(|one: &UploadInfo| MultipartUpload {
+            key: Some(name_out(&one.key, is_url)),
+            upload_id: Some(name_of(one.upload)),
+            initiated: Some(timestamp(one.info.created_unix_ms)),
+            ..MultipartUpload::default()
+        });
+        Ok(ListMultipartUploadsOutput {
+            uploads: Some(uploads.collect()),
+            is_truncated: Some(listed.is_cut),
+            next_key_marker,
+            next_upload_id_marker,
+            bucket: Some(input.bucket),
+            prefix: input.prefix,
+            key_marker: input.key_marker,
+            upload_id_marker: input.upload_id_marker,
+            max_uploads: Some(limit as i32),
+            encoding_type: input.encoding_type,
+            ..ListMultipartUploadsOutput::default()
+        })
+    })
+    .await
+}
+
+fn part_options() -> PartOptions {
+    PartOptions { durability: DURABLE, now_ms: now_ms() }
+}
+
+/// Uploads are named by their numbers.
+fn name_of(upload: UploadId) -> String {
+    format!("{:016x}", upload.0)
+}
+
+/// # Errors
+/// `NoSuchUpload`.
+pub(crate) fn parse(upload: &str) -> S3Result<UploadId> {
+    let number = u64::from_str_radix(upload, 16).ok().filter(|_| upload.len() == 16);
+    number.map(UploadId).ok_or_else(|| s3_error!(NoSuchUpload))
+}
+
+/// # Errors
+/// `InvalidArgument`.
+pub(crate) fn number(part: i32) -> S3Result<u16> {
+    u16::try_from(part).map_err(|_| s3_error!(InvalidArgument, "{part} is no number of a part"))
+}
