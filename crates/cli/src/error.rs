@@ -402,6 +402,8 @@ pub(crate) enum CliError {
     ServeControl(#[from] ServeError),
     #[error("{}", way_out::nbd(.0))]
     ServeNbd(#[from] nbd::NbdError),
+    #[error(transparent)]
+    ServeS3(#[from] s3::S3Error),
 }
 
 impl CliError {

@@ -1,12 +1,15 @@
 //! Serving.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 use nbd::Listen;
 
 use super::options::EngineArgs;
-use super::values::{parse_connections, parse_copies, parse_percent, parse_poll_us};
+use super::values::{
+    parse_connections, parse_copies, parse_percent, parse_poll_us, parse_s3_address,
+};
 use crate::size::parse_size;
 
 /// Serve the volumes of a store over NBD until a signal
@@ -19,6 +22,8 @@ Examples:
       it fills
   tamis serve /srv/store --nbd tcp:127.0.0.1:10809 --memory 8G
       serves it to NBD clients on this machine by TCP
+  tamis serve /srv/store --s3 tcp:127.0.0.1:9000
+      serves its buckets over S3 as well
   tamis serve /mnt/backup/store --read-only --nbd unix:/run/backup.sock
       serves a store on a medium that takes no writes
   tamis serve /srv/store --sync
@@ -67,6 +72,10 @@ pub(crate) struct ServeArgs {
     /// several times [default: unix:STORE/nbd.sock]
     #[arg(long, value_name = "ADDRESS", value_parser = Listen::parse)]
     pub(crate) nbd: Vec<Listen>,
+    /// Address to serve buckets at by the protocol of S3: tcp:HOST (port 9000) or tcp:HOST:PORT;
+    /// may be given several times. `tamis account` says who may use them [default: none]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_s3_address)]
+    pub(crate) s3: Vec<SocketAddr>,
     /// Connections that are served at one time; a client that wants one more is told so, and the
     /// server says so on standard error. Each takes a file descriptor and up to 2M of memory
     /// [default: 128, or what the limit of file descriptors allows]

@@ -1,6 +1,7 @@
 //! Values of options: what they may be, and what is said of those that may not.
 
 use std::fmt::Display;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
@@ -32,6 +33,22 @@ const EXPIRY_SECONDS_MAX: u64 = 100 * 366 * 24 * 60 * 60;
 
 /// Chunk sizes that a store can be made with.
 pub(crate) const CHUNK_SIZES: [u32; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10];
+
+/// Port of S3 where none is named.
+const S3_PORT: u16 = 9000;
+
+/// Where buckets are served over S3.
+pub(crate) fn parse_s3_address(text: &str) -> Result<SocketAddr, String> {
+    let Some(host) = text.strip_prefix("tcp:").filter(|host| !host.is_empty()) else {
+        return Err("S3 is served at tcp:HOST or tcp:HOST:PORT".to_owned());
+    };
+    let found = match host.to_socket_addrs() {
+        Err(_) => (host.trim_matches(['[', ']']), S3_PORT).to_socket_addrs(),
+        found => found,
+    };
+    let mut found = found.map_err(|error| format!("{host} is no host and port: {error}"))?;
+    found.next().ok_or_else(|| format!("{host} has no address"))
+}
 
 /// How fast something may be read.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
-//! `tamis serve`: the volumes of a store over NBD, and its control socket, until a signal.
+//! `tamis serve`: the volumes of a store over NBD, its buckets over S3, and its control socket,
+//! until a signal.
 //!
 //! ```text
-//! open (recovering if need be) ── control socket ── NBD doors ── banner ── wait
+//! open (recovering if need be) ── control socket ── doors of NBD, S3 ── banner ── wait
 //!                                  └ connections of data: to the NBD server as well
 //!      a signal to end ── doors closed ── control socket shut ── engine closed, store clean
 //!      ── requests of the control socket answered
@@ -20,9 +21,8 @@ use admin::{
     Control, ControlError, DataDoor, GetStatus, Grower, Local, Remover, Server as ControlServer,
     SharedStatus, Status,
 };
-use engine::{Client, Notice, Options, RequestError, VolumeInfo};
+use engine::{Client, Notice, Options, RequestError};
 use nbd::{Adopter, Listen, Notices as DoorNotices, Server as NbdServer, ServerOptions};
-use serde::Serialize;
 
 use super::{grow, init};
 use crate::args::{Making, ServeArgs, StoreShape};
@@ -30,18 +30,18 @@ use crate::control;
 use crate::error::{CliError, PlaceError, way_out};
 use crate::held_directory::HeldDirectory;
 use crate::interrupt::Interrupt;
-use crate::output;
-use crate::progress::human_duration;
 use crate::removal::remove_zone;
-use crate::size::human_count;
-use crate::staging::{put_aside, unfinished};
 use crate::store::{self, OpenStore, engine_options};
 use limits::Bounds;
 use notices::{Notices, Teller};
+use ready::announce;
+use s3_door::S3Door;
 
 mod banner;
 mod limits;
 mod notices;
+mod ready;
+mod s3_door;
 
 /// Volume that `--create` makes.
 const FIRST_VOLUME: &str = "disk0";
@@ -52,26 +52,6 @@ const FIRST_VOLUME_TIMES_CAPACITY: u64 = 4;
 enum Event {
     Signal,
     EngineEnded,
-}
-
-/// What `--json` prints when all doors are open.
-#[derive(Debug, Serialize)]
-struct Ready<'a> {
-    pid: u32,
-    #[serde(serialize_with = "output::path_as_text")]
-    store: &'a Path,
-    addresses: Vec<String>,
-    volumes: Vec<ReadyVolume<'a>>,
-    recovered: bool,
-    records_replayed: u64,
-    opened_in_seconds: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct ReadyVolume<'a> {
-    name: &'a str,
-    size_bytes: u64,
-    uri: String,
 }
 
 pub(super) fn run(args: ServeArgs) -> Result<(), CliError> {
@@ -229,14 +209,16 @@ fn serve(
         started => Some(started?),
     };
     listen.iter().try_for_each(|address| doors.listen(address))?;
+    let s3 = S3Door::open(&args.s3, &buckets, &place, teller)?;
     status.set(status_of(doors.addresses()));
-    announce(store, args, (&place, doors.addresses()), teller)?;
+    announce(store, args, &place, (doors.addresses(), s3.addresses()), teller)?;
     if let Ok(Event::Signal) = woken.recv() {
         teller.tell(
             "closing: what is buffered is written out; another signal, in a second, ends at once",
         );
     }
     doors.stop();
+    s3.close();
     if let Some(control) = &mut control {
         control.shut();
     }
@@ -353,77 +335,4 @@ fn status_of(addresses: &[Listen]) -> Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         addresses: addresses.iter().map(ToString::to_string).collect(),
     }
-}
-
-fn announce(
-    store: &OpenStore,
-    args: &ServeArgs,
-    (place, addresses): (&Path, &[Listen]),
-    teller: &Teller,
-) -> Result<(), CliError> {
-    for address in addresses.iter().filter(|address| !address.is_loopback()) {
-        teller.tell(format_args!(
-            "warning: {address} can be reached from other machines, without encryption or \
-             password: whoever connects can read and write every volume"
-        ));
-    }
-    if let Some(note) = store.slower() {
-        teller.tell(format_args!("note: {note}"));
-    }
-    let mut volumes = store.client().volumes()?;
-    for (volume, snapshot) in unfinished(&volumes) {
-        teller.tell(format_args!(
-            "warning: {volume} holds part of what leads to {snapshot}, since an import was killed; \
-             when that is repeated it gives up what is written to {volume} until then, unless \
-             {volume} has been rolled back first (`tamis snapshot rollback`)"
-        ));
-    }
-    for (volume, replaced) in put_aside(&volumes) {
-        teller.tell(format_args!(
-            "warning: what {volume} held before an import that was killed is {replaced}: `tamis \
-             snapshot rollback` goes back to it"
-        ));
-    }
-    volumes.retain(|volume| volume.taken_unix_s.is_none());
-    if args.json {
-        return output::print_json_line(&ready(store, place, addresses, &volumes));
-    }
-    if let Some(recovery) = recovery_sentence(store) {
-        output::print_line(recovery)?;
-    }
-    output::print(banner::banner(place, addresses, &volumes, args))
-}
-
-fn ready<'a>(
-    store: &OpenStore,
-    place: &'a Path,
-    addresses: &[Listen],
-    volumes: &'a [VolumeInfo],
-) -> Ready<'a> {
-    let uri = |name: &str| addresses.first().map(|address| address.uri(name)).unwrap_or_default();
-    let of = |volume: &'a VolumeInfo| ReadyVolume {
-        name: &volume.name,
-        size_bytes: volume.size_bytes,
-        uri: uri(&volume.name),
-    };
-    Ready {
-        pid: std::process::id(),
-        store: place,
-        addresses: addresses.iter().map(ToString::to_string).collect(),
-        volumes: volumes.iter().map(of).collect(),
-        recovered: !store.report().clean,
-        records_replayed: store.report().records_replayed,
-        opened_in_seconds: store.opened_in().as_secs_f64(),
-    }
-}
-
-/// What opening had to do, when the store was not closed cleanly.
-fn recovery_sentence(store: &OpenStore) -> Option<String> {
-    (!store.report().clean).then(|| {
-        format!(
-            "recovered in {}: {} records replayed",
-            human_duration(store.opened_in()),
-            human_count(store.report().records_replayed)
-        )
-    })
 }

@@ -39,7 +39,8 @@ impl CliError {
             Self::Place(error) => error.exit(),
             Self::Buckets(error) => error.exit(),
             Self::Accounts(error) => exit_of_accounts(error),
-            Self::ServeNbd(nbd::NbdError::Bind { source, .. }) => exit_of_io(source),
+            Self::ServeNbd(nbd::NbdError::Bind { source, .. })
+            | Self::ServeS3(s3::S3Error::Listen { source, .. }) => exit_of_io(source),
             Self::StoreExists { .. }
             | Self::VolumeHoldsData { .. }
             | Self::OtherSetting { .. }

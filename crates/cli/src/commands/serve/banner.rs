@@ -1,6 +1,7 @@
 //! What `tamis serve` prints when it is ready: where the volumes are, and the lines to paste.
 
 use std::fmt::Write;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use engine::VolumeInfo;
@@ -14,7 +15,7 @@ use crate::table::{Align, Table};
 /// The whole text.
 pub(super) fn banner(
     place: &Path,
-    addresses: &[Listen],
+    (addresses, s3): (&[Listen], &[SocketAddr]),
     volumes: &[VolumeInfo],
     args: &ServeArgs,
 ) -> String {
@@ -39,6 +40,9 @@ pub(super) fn banner(
     );
     if let Some(address) = addresses.first() {
         let _ = write!(text, "a new volume is served at once, as\n  {}\n", address.uri("NAME"));
+    }
+    for address in s3 {
+        let _ = write!(text, "buckets are served over S3 at\n  http://{address}\n");
     }
     text.push_str("\nCtrl-C ends it.\n");
     text
@@ -121,7 +125,7 @@ mod tests {
             parent: None,
             origin: None,
         };
-        let text = banner(Path::new("/s"), &addresses, &[volume], &args());
+        let text = banner(Path::new("/s"), (&addresses, &[]), &[volume], &args());
         for part in [
             "serving /s with 1 GiB of memory, each write durable before it is acknowledged\n",
             "disk0   400 GiB  nbd+unix:///disk0?socket=/s/nbd.sock\n",
@@ -140,7 +144,7 @@ mod tests {
     #[test]
     fn without_volumes_it_shows_how_to_make_one() {
         let addresses = [Listen::parse("unix:/s/nbd.sock").unwrap()];
-        let text = banner(Path::new("/s"), &addresses, &[], &args());
+        let text = banner(Path::new("/s"), (&addresses, &[]), &[], &args());
         assert!(text.contains("  tamis volume create /s NAME --size 40G\n"), "{text}");
         assert!(text.contains("  nbd+unix:///NAME?socket=/s/nbd.sock\n"), "{text}");
     }

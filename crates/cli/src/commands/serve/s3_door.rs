@@ -1,0 +1,60 @@
+//! The door of S3, where the operator wants one.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::buckets::Buckets;
+use accounts::Accounts;
+use s3::{S3Options, S3Server};
+
+use super::notices::Teller;
+use crate::error::CliError;
+use crate::shell::shell_path;
+
+/// A door that listens, or none.
+pub(super) struct S3Door {
+    server: Option<S3Server>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl S3Door {
+    /// Listens at all of `addresses`; without one there is no door and no thread of it.
+    pub(super) fn open(
+        addresses: &[SocketAddr],
+        buckets: &Buckets,
+        place: &Path,
+        teller: &Teller,
+    ) -> Result<Self, CliError> {
+        if addresses.is_empty() {
+            return Ok(Self { server: None, addresses: Vec::new() });
+        }
+        let accounts = Arc::new(Accounts::in_directory(place));
+        if accounts.list()?.is_empty() {
+            teller.tell(format_args!(
+                "note: no account may use S3 yet: make one with `tamis account create {} NAME \
+                 --write '*'`",
+                shell_path(place)
+            ));
+        }
+        let told = teller.clone();
+        let observer = Box::new(move |note: &str| told.tell(format_args!("warning: {note}")));
+        let mut server =
+            S3Server::start(S3Options { buckets: buckets.clone(), accounts, observer })?;
+        let listening = addresses.iter().map(|address| server.listen(*address));
+        let addresses = listening.collect::<Result<_, _>>()?;
+        Ok(Self { server: Some(server), addresses })
+    }
+
+    /// Where it listens, with the ports that were chosen.
+    pub(super) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Answers what is under way, and ends.
+    pub(super) fn close(self) {
+        if let Some(server) = self.server {
+            server.stop();
+        }
+    }
+}
