@@ -24,6 +24,7 @@ mod phases;
 mod prefix;
 mod real_disk;
 mod real_fs;
+mod s3;
 mod seed;
 pub(crate) mod server;
 mod tagged;
@@ -51,7 +52,7 @@ pub(crate) struct Scenario {
 }
 
 /// They run in this order.
-const SCENARIOS: [Scenario; 12] = [
+const SCENARIOS: [Scenario; 13] = [
     Scenario {
         name: "first-hour",
         shows: "a new user gets from the first command to a backup and back without a guess",
@@ -132,10 +133,16 @@ const SCENARIOS: [Scenario; 12] = [
         needs: &["fio"],
         run: memory::run,
     },
+    Scenario {
+        name: "s3",
+        shows: "boto3, rclone, s3cmd and restic find in buckets what they put there",
+        needs: &["python3-boto3", "rclone", "s3cmd", "restic"],
+        run: s3::run,
+    },
 ];
 
 /// Scenarios whose short form runs inside `cargo xtask test`.
-const SHORT: [&str; 11] = [
+const SHORT: [&str; 12] = [
     "first-hour",
     "hostile",
     "full",
@@ -147,6 +154,7 @@ const SHORT: [&str; 11] = [
     "real-fs",
     "real-disk",
     "memory",
+    "s3",
 ];
 
 /// What a scenario may know of the run it is part of.
