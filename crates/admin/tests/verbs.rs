@@ -11,8 +11,11 @@ use std::thread;
 
 use admin::json::Json;
 use admin::{
-    Client, Control, ControlError, DataRemoved, Disconnect, GetIdentity, GetStatus, Grown,
-    GrowthWish, Local, OpenData, RemoveData, Server, SharedStatus, Spoken, Status, VERBS,
+    Client, CloseBucket, Control, ControlError, CopyObject, CreateBucket, DataRemoved,
+    DeleteBucket, DeleteObjects, Disconnect, GetIdentity, GetObject, GetStatus, Grown, GrowthWish,
+    HeadObject, ListBuckets, ListObjects, Local, ObjectKey, ObjectShown, ObjectSink, ObjectSource,
+    OpenData, PutObject, RemoveData, Server, SetBucket, SharedStatus, ShowBucket, Spoken, Status,
+    VERBS,
 };
 use disk::{Doorbell, MemoryDisk, SUPERBLOCK_BYTES};
 use engine::control::{
@@ -167,12 +170,88 @@ fn every_verb_is_answered_alike_over_the_socket_and_in_process() {
     assert_eq!(both.ask(RemoveData { zone: 5 })["capacity_bytes"], 5);
     assert_eq!(both.ask(GetStats {})["chunk_bytes"], 4096);
     both.ask(DeleteRequest { with_snapshots: false, ..DeleteRequest::of("c") });
+    ask_of_buckets(&mut both);
     let left = both.ask(ListVolumes { after: Some("a".to_owned()), most: 9 });
     assert_eq!(left.as_array().unwrap().len(), 4);
     assert_eq!(both.asked, VERBS.iter().copied().collect());
 
     server.stop();
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Puts "hello" and gets it.
+struct Hello(Vec<u8>, bool);
+
+impl ObjectSource for Hello {
+    type Error = ControlError;
+
+    fn fill(&mut self, out: &mut [u8]) -> Result<usize, ControlError> {
+        out[..5].copy_from_slice(b"hello");
+        Ok(if std::mem::replace(&mut self.1, true) { 0 } else { 5 })
+    }
+}
+
+impl ObjectSink for Hello {
+    type Error = ControlError;
+
+    fn begin(&mut self, object: &ObjectShown) -> Result<(), ControlError> {
+        assert_eq!(object.size_bytes, 5);
+        Ok(())
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), ControlError> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Both are asked all that is asked about buckets; at the end both have none.
+fn ask_of_buckets(both: &mut Both) {
+    let (bucket, key) = (|| "photos".to_owned(), || ObjectKey::from("a/b"));
+    let made = both.ask(CreateBucket { name: bucket(), ..CreateBucket::default() });
+    assert_eq!(made["objects"], 0);
+    let again = both.ask(CreateBucket { name: bucket(), ..CreateBucket::default() });
+    assert!(again["refused"].as_str().unwrap().contains("Exists"));
+    let wish = || PutObject { bucket: bucket(), key: key(), ..PutObject::default() };
+    let mut hello = || Hello(Vec::new(), false);
+    both.asked.extend(["put_object", "get_object"]);
+    let here = both.here.put_object(&wish(), &mut hello()).unwrap();
+    assert_eq!(both.served.put_object(wish(), &mut hello()).unwrap(), here);
+    let absent = || PutObject { if_absent: true, ..wish() };
+    let refused = both.served.put_object(absent(), &mut hello()).unwrap_err().to_string();
+    assert_eq!(both.here.put_object(&absent(), &mut hello()).unwrap_err().to_string(), refused);
+    let get = |key| GetObject { bucket: bucket(), key };
+    let (mut here, mut there) = (hello(), hello());
+    both.here.get_object(&get(key()), &mut here).unwrap();
+    both.served.get_object(get(key()), &mut there).unwrap();
+    assert!(here.0 == b"hello" && there.0 == b"hello");
+    let none = || get("none".into());
+    let refused = both.served.get_object(none(), &mut there).unwrap_err().to_string();
+    assert_eq!(both.here.get_object(&none(), &mut here).unwrap_err().to_string(), refused);
+
+    both.ask(SetBucket { name: bucket(), quota_bytes: Some(6) });
+    let shown = both.ask(ShowBucket { name: bucket() });
+    assert_eq!((shown["objects"].clone(), shown["quota_bytes"].clone()), (json!(1), json!(6)));
+    assert_eq!(both.ask(ListBuckets { after: None, most: 9 })[0]["name"], "photos");
+    let to = ObjectKey::from("c");
+    let copy =
+        CopyObject { from_bucket: bucket(), from: key(), to_bucket: bucket(), to, if_absent: true };
+    assert!(both.ask(copy.clone())["refused"].as_str().unwrap().contains("NoSpace"));
+    let page =
+        ListObjects { bucket: bucket(), delimiter: "/".to_owned(), most: 9, ..Default::default() };
+    let mut listed = both.here.ask(page.clone()).unwrap();
+    assert_eq!(listed.prefixes, [ObjectKey::from("a/")]);
+    listed = both.served.ask(page).unwrap();
+    assert_eq!(listed.prefixes, [ObjectKey::from("a/")]);
+    both.asked.extend(["list_objects", "head_object"]);
+    let head = || HeadObject { bucket: bucket(), key: key() };
+    let (here, there) = (both.here.ask(head()).unwrap(), both.served.ask(head()).unwrap());
+    assert_eq!(here.etag, there.etag);
+    let keys = vec![key(), "none".into()];
+    assert_eq!(both.ask(DeleteObjects { bucket: bucket(), keys }), json!([true, false]));
+    assert!(both.ask(copy)["refused"].as_str().unwrap().contains("NotFound"));
+    assert!(both.ask(CloseBucket { name: bucket() }).is_null());
+    assert!(both.ask(DeleteBucket { name: bucket(), with_objects: false }).is_null());
 }
 
 /// The connection becomes the data door's, with who is at its other end, and nothing that the door

@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use engine::control::Rollback;
-use engine::{NewVolume, RequestError, SnapshotRequest, VolumeInfo, VolumeWritten};
+use engine::{NewVolume, RequestError, SnapshotRequest, VolumeInfo, VolumeKind, VolumeWritten};
 use format::catalog::VolumeName;
 use images::DiskImage;
 use serde::Serialize;
@@ -33,7 +33,7 @@ use super::confirm::confirm;
 use super::volume::settings::{Setting, set_up};
 use crate::args::{Force, ImportArgs, VolumeCodec};
 use crate::control::Store;
-use crate::error::CliError;
+use crate::error::{BucketsError, CliError};
 use crate::image::{Image, check_pipe, padded, read_full};
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -434,9 +434,12 @@ fn of_volume(error: CliError, staging: &str, name: &str) -> CliError {
     error
 }
 
-/// That a volume which is there is in the domain and has the codec that were asked for, if any
+/// That a volume which is there is no bucket, is in the domain and has the codec that were asked for, if any
 /// were.
 fn check_settings(volume: &VolumeInfo, args: &ImportArgs) -> Result<(), CliError> {
+    if volume.kind == VolumeKind::Bucket {
+        return Err(BucketsError::is_bucket(&args.store, &volume.name).into());
+    }
     let other = |has: String, option| {
         let name = volume.name.clone();
         Err(CliError::OtherSetting { name, has, option })

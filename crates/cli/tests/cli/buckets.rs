@@ -281,14 +281,19 @@ fn objects_outlive_a_server_that_is_killed() {
     assert!(checked.contains("bucket durable is sound: 1 object"), "{checked}");
 }
 
-/// A put that fails at the server ends at once, and the connection and the server go on.
+/// A put that fails at the server ends before all of it was sent, and the server goes on.
 #[test]
 fn a_put_without_room_is_refused_and_leaves_nothing() {
-    closed_and_served(|folder, store| {
-        tamis(&format!("bucket create {store} small --quota 1M")).ok();
-        let file = folder.path("file");
-        fs::write(&file, noise(5, 700 << 20)).unwrap();
+    let folder = Folder::new();
+    let (store, file) = (folder.store("64M"), folder.path("file"));
+    fs::write(&file, noise(5, 200 << 20)).unwrap();
+    let fails = || {
         tamis(&format!("put {file} {store}/small/big")).fails(6, "");
         assert_eq!(tamis(&format!("ls {store}/small")).ok().out, "");
-    });
+    };
+    tamis(&format!("bucket create {store} small")).ok();
+    fails();
+    let served = Served::start(&store, "");
+    fails();
+    assert_eq!(served.interrupt(), Some(0));
 }
