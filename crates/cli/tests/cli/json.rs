@@ -168,6 +168,7 @@ fn the_page_names_every_field_and_no_other() {
     page.run("data remove", &format!("{files} data.0"));
     page.run("set", &format!("{store} --compression zstd:1"));
     volumes(&page, &folder, &store);
+    buckets(&page, &folder, &store);
     copies(&page, &folder, &store, &other);
     served(&page, &store);
     page.run("collect", &format!("{store} --recompress zstd:9"));
@@ -177,6 +178,21 @@ fn the_page_names_every_field_and_no_other() {
     measured(&page, &folder);
     damaged(&page, &folder, &store);
     page.end();
+}
+
+fn buckets(page: &Page, folder: &Folder, store: &str) {
+    let file = folder.path("image");
+    page.run("bucket create", &format!("{store} photos --quota 1G"));
+    page.run("put", &format!("{file} {store}/photos/a --expires-in 1d --content-type x/y"));
+    page.run("cp", &format!("{store}/photos/a {store}/photos/b"));
+    page.run("ls", &format!("{store}/photos/a"));
+    page.run("get", &format!("{store}/photos/a {}", folder.path("got")));
+    page.run("rm", &format!("{store}/photos/b"));
+    page.run("bucket set", &format!("{store} photos --quota 2G"));
+    page.run("bucket snapshot", &format!("{store} photos@a"));
+    page.run("bucket show", &format!("{store} photos"));
+    page.run("bucket list", store);
+    page.run("account create", &format!("{store} ci --read photos --write * --domain tenantA"));
 }
 
 fn volumes(page: &Page, folder: &Folder, store: &str) {
