@@ -213,7 +213,7 @@ fn ask_of_buckets(both: &mut Both) {
     let again = both.ask(CreateBucket { name: bucket(), ..CreateBucket::default() });
     assert!(again["refused"].as_str().unwrap().contains("Exists"));
     let wish = || PutObject { bucket: bucket(), key: key(), ..PutObject::default() };
-    let mut hello = || Hello(Vec::new(), false);
+    let hello = || Hello(Vec::new(), false);
     both.asked.extend(["put_object", "get_object"]);
     let here = both.here.put_object(&wish(), &mut hello()).unwrap();
     assert_eq!(both.served.put_object(wish(), &mut hello()).unwrap(), here);
