@@ -36,7 +36,7 @@ const UNDER_WAY_PAUSE: Duration = Duration::from_millis(20);
 /// A store for questions, changes, and bytes.
 pub(crate) enum Store {
     /// Opened by this command.
-    Here(OpenStore, Local),
+    Here(OpenStore, Box<Local>),
     /// Served by another process.
     Served(Served),
 }
@@ -93,7 +93,7 @@ impl Store {
                 let local = Local::new(store.client().clone())
                     .with_remover(Box::new(remove))
                     .with_buckets_options(buckets);
-                Self::Here(store, local)
+                Self::Here(store, Box::new(local))
             }
         };
         let result = work(&store).map_err(|error| store.with_present(path, error));
