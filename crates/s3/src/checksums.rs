@@ -245,6 +245,7 @@ impl Texts {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
     use format::objects::record::metadata::ChecksumAlgorithm;
     use hyper::HeaderMap;
     use s3s::S3ErrorCode;

@@ -1,0 +1,93 @@
+//! A served store in memory, with accounts.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use accounts::{Account, Accounts, NewAccount};
+use buckets::{Buckets, BucketsOptions};
+use s3::{S3Options, S3Server};
+use store::{CreateOptions, Options, Store};
+
+use crate::client::Client;
+
+pub struct Rig {
+    pub store: Store,
+    pub buckets: Buckets,
+    /// An account that may do everything.
+    pub client: Client,
+    pub notes: Arc<Mutex<Vec<String>>>,
+    accounts: Arc<Accounts>,
+    server: Option<S3Server>,
+    directory: PathBuf,
+}
+
+impl Rig {
+    pub fn new() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("s3-door-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let disk = store::create_in_memory(&CreateOptions::new(512 << 20), 1).unwrap();
+        let store = Store::open_in_memory(&disk, Options::default()).unwrap();
+        let options = BucketsOptions { memory_bytes: 32 << 20, ..BucketsOptions::default() };
+        let buckets = Buckets::start(store.client().clone(), options).unwrap();
+        let accounts = Arc::new(Accounts::in_directory(&directory));
+        let notes = Arc::new(Mutex::new(Vec::new()));
+        let taken = Arc::clone(&notes);
+        let mut server = S3Server::start(S3Options {
+            buckets: buckets.clone(),
+            accounts: Arc::clone(&accounts),
+            observer: Box::new(move |note| taken.lock().unwrap().push(note.to_owned())),
+        })
+        .unwrap();
+        let address = server.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let all = account(&accounts, "all", &["*"], &["*"]);
+        let client = client_of(address, &all);
+        let server = Some(server);
+        Self { store, buckets, client, notes, accounts, server, directory }
+    }
+
+    /// With a bucket `photos`.
+    pub fn with_bucket() -> Self {
+        let rig = Self::new();
+        assert_eq!(rig.client.put("/photos", b"").status, 200);
+        rig
+    }
+
+    /// Another account.
+    pub fn account(&self, name: &str, read: &[&str], write: &[&str]) -> Client {
+        client_of(self.client.address, &account(&self.accounts, name, read, write))
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.server.take().unwrap().stop();
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn account(accounts: &Accounts, name: &str, read: &[&str], write: &[&str]) -> Account {
+    let patterns = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+    let (name, read, write) = (name.to_owned(), patterns(read), patterns(write));
+    accounts.create(NewAccount { name, read, write, ..NewAccount::default() }).unwrap()
+}
+
+fn client_of(address: std::net::SocketAddr, account: &Account) -> Client {
+    let (access_key, secret) = (account.access_key.clone(), account.secret.reveal().to_owned());
+    Client { address, access_key, secret }
+}
+
+/// Bytes that no two seeds share.
+pub fn noise(length: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as u8
+    };
+    (0..length).map(next).collect()
+}
