@@ -194,3 +194,87 @@ fn abort_page(
     let last = listing.uploads.last().filter(|_| listing.is_cut);
     Ok(last.map(|last| (last.key.clone(), last.upload)))
 }
+
+#[cfg(test)]
+mod tests {
+    use objects::bucket::{ListOptions, Metadata, PartOptions, PutOptions, UploadOptions};
+    use store::{CreateOptions, Durability, Options, Store};
+
+    use super::{DAY_MS, LIFECYCLE_DOCUMENT, Lifecycle, LifecycleRule, WALK_TIME_MS, Walk};
+    use crate::{Buckets, BucketsOptions, NewBucket, OpenBucket};
+
+    /// Objects and uploads are put at this time, which the upkeep beside this test does not reach.
+    const PUT_MS: u64 = 4_000_000_000_000;
+
+    fn keys(bucket: &OpenBucket) -> Vec<String> {
+        let (prefix, delimiter, from) = Default::default();
+        let options = ListOptions { prefix, delimiter, from, limit: 5000, now_ms: PUT_MS };
+        let listed = bucket.list(&options).unwrap().objects.into_iter();
+        listed.map(|one| String::from_utf8(one.key).unwrap()).collect()
+    }
+
+    fn walk(bucket: &OpenBucket, walk: &mut Walk, now_ms: u64) {
+        while !walk.step(bucket, now_ms).unwrap() {}
+    }
+
+    #[test]
+    fn what_is_old_enough_ends_and_nothing_else() {
+        let disk = store::create_in_memory(&CreateOptions::new(256 << 20), 1).unwrap();
+        let store = Store::open_in_memory(&disk, Options::default()).unwrap();
+        let options = BucketsOptions::default();
+        let buckets = Buckets::start(store.client().clone(), options).unwrap();
+        buckets.create("photos", &NewBucket::default()).unwrap();
+        let bucket = buckets.open("photos").unwrap();
+        let put = |key: String, now_ms: u64| {
+            bucket.put_hashed(key.as_bytes(), PutOptions::new(now_ms)).unwrap().finish().unwrap();
+        };
+        (0..600).for_each(|number| put(format!("tmp/{number:04}"), PUT_MS));
+        put("tmp/young".to_owned(), PUT_MS + DAY_MS);
+        put("kept".to_owned(), PUT_MS);
+        let begin = UploadOptions {
+            metadata: Metadata::default(),
+            expires_unix_ms: None,
+            durability: Durability::Acknowledged,
+            now_ms: PUT_MS,
+        };
+        let upload = bucket.begin_upload(b"up", begin).unwrap();
+        let part = PartOptions { durability: Durability::Acknowledged, now_ms: PUT_MS };
+        drop(bucket.put_part(b"up", upload, 1, part).unwrap());
+        let rule = |prefix: &str| LifecycleRule {
+            is_enabled: true,
+            prefix: prefix.to_owned(),
+            ..LifecycleRule::default()
+        };
+        let rules = vec![
+            LifecycleRule { expire_after_days: Some(7), ..rule("tmp/") },
+            LifecycleRule { is_enabled: false, expire_after_days: Some(1), ..rule("") },
+            LifecycleRule { abort_after_days: Some(3), ..rule("") },
+        ];
+        let document = serde_json::to_vec(&Lifecycle { rules }).unwrap();
+        bucket.set_document(LIFECYCLE_DOCUMENT, Some(&document), Durability::Durable).unwrap();
+        let mut state = Walk::default();
+        let almost = PUT_MS + 7 * DAY_MS - 1;
+        walk(&bucket, &mut state, PUT_MS + DAY_MS);
+        let uploads = || bucket.list_uploads(b"", None, 9).unwrap().uploads.len();
+        assert_eq!((keys(&bucket).len(), uploads()), (602, 1));
+        walk(&bucket, &mut state, almost);
+        assert_eq!((keys(&bucket).len(), uploads()), (602, 0));
+        // It is due, and the last walk began less than an hour ago.
+        walk(&bucket, &mut state, almost + 1);
+        assert_eq!(keys(&bucket).len(), 602);
+        walk(&bucket, &mut state, almost + WALK_TIME_MS);
+        assert_eq!(keys(&bucket), ["kept", "tmp/young"]);
+        drop(bucket);
+        buckets.close().unwrap();
+        store.close().unwrap();
+    }
+
+    #[test]
+    fn a_rule_with_a_date_holds_from_then_on() {
+        let rule = LifecycleRule { expire_from_unix_ms: Some(PUT_MS), ..LifecycleRule::default() };
+        assert_eq!(rule.objects_until_ms(PUT_MS - 1), None);
+        assert_eq!(rule.objects_until_ms(PUT_MS + 5), Some(PUT_MS));
+        let none = LifecycleRule { expire_after_days: Some(1), ..LifecycleRule::default() };
+        assert_eq!(none.objects_until_ms(5), None);
+    }
+}
