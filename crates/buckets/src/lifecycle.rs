@@ -1,7 +1,7 @@
 //! Lifecycle: rules of a bucket by which objects and unfinished uploads end with age.
 //!
 //! ```text
-//! idle ──an hour since the last walk──> rule 0 ─ pages of its prefix ─> rule 1 ─> ... ─> idle
+//! idle ──an hour since the last walk──> rule 0 ─ pages ─> rule 1 ─> ... ─> idle
 //! ```
 //!
 //! A walk takes a page at a time, so it gives way; a put computes nothing. Each object is deleted as

@@ -1,7 +1,7 @@
 //! CopyObject, and parts that are copied.
 //!
-//! Inside a bucket no bytes move. From another bucket or a snapshot they are read and written again,
-//! and deduplicate; they are read from the object as it was when the copy began.
+//! Inside a bucket no bytes move. From another bucket they are read and written again, and
+//! deduplicate; they are read from the object as it was when the copy began.
 
 use std::ops::Range;
 

@@ -2,7 +2,8 @@
 //!
 //! | ours | S3 |
 //! |---|---|
-//! | no such bucket, object, upload, part | `NoSuchBucket`, `NoSuchKey`, `NoSuchUpload`, `InvalidPart` |
+//! | no such bucket or object | `NoSuchBucket`, `NoSuchKey` |
+//! | no such upload or part | `NoSuchUpload`, `InvalidPart` |
 //! | condition not met | `PreconditionFailed`; of a read also `NotModified` (`conditions.rs`) |
 //! | quota of the bucket or volume | `QuotaExceeded`, 403: waiting does not help |
 //! | the store is full | `InsufficientStorage`, 507: clients give up, and deletes still work |

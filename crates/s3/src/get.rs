@@ -83,15 +83,16 @@ pub(crate) async fn attributes(
     let info = info(door, input.bucket, input.key).await?;
     let wants = |name: &str| input.object_attributes.iter().any(|asked| asked.as_str() == name);
     let texts = Texts::new(&info.checksums, info.etag.parts);
-    let checksum =
-        (wants(ObjectAttributes::CHECKSUM) && !info.checksums.is_empty()).then(|| dto::Checksum {
+    let checksum = (wants(ObjectAttributes::CHECKSUM) && !info.checksums.is_empty()).then_some(
+        dto::Checksum {
             checksum_crc32: texts.crc32,
             checksum_crc32c: texts.crc32c,
             checksum_crc64nvme: texts.crc64nvme,
             checksum_sha1: texts.sha1,
             checksum_sha256: texts.sha256,
             checksum_type: texts.kind,
-        });
+        },
+    );
     Ok(S3Response::new(GetObjectAttributesOutput {
         checksum,
         e_tag: wants(ObjectAttributes::ETAG).then(|| etags::outgoing(&info.etag)),

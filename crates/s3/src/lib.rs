@@ -1,22 +1,23 @@
 //! Room s3: the door through which tools come that speak the protocol of Amazon S3.
 //!
 //! ```text
-//! server.rs ─ http.rs            listeners and connections; what never reaches s3s; CORS
+//! server.rs ─ http.rs            listeners, connections; what never reaches s3s; CORS
 //!   └─ s3s (routes, XML, signatures)
 //!        ├─ auth.rs, refused.rs  who asks, whether it may, and what nobody may ask for
 //!        └─ service.rs           one method for each operation, handed on to:
-//!             ├─ put.rs, get.rs, delete.rs, copy.rs, uploads.rs, complete.rs, listing.rs, buckets.rs
+//!             ├─ put.rs, get.rs, delete.rs, copy.rs, uploads.rs, complete.rs
+//!             ├─ listing.rs, buckets.rs
 //!             ├─ tags.rs, settings.rs          tags; lifecycle, CORS and tags of buckets
 //!             ├─ body.rs, received.rs          bodies, in bounded memory both ways
-//!             ├─ conditions.rs, checksums.rs, etags.rs, metadata.rs   headers as `objects` has them
+//!             ├─ conditions.rs, checksums.rs, etags.rs, metadata.rs   headers
 //!             └─ errors.rs                     what each error of ours is called in S3
 //! ```
 //!
 //! The states of a request, and what each leaves behind when its client goes:
 //!
 //! ```text
-//! signed ─> may ─> body streams ─> verified ─> finish (one durable batch) ─> answered
-//!   │ 403   │ 403      └ writer dropped: nothing is left     └ the object is there, whoever hears it
+//! signed ─> may ─> body streams ─> verified ─> finish, durable ─> answered
+//!   │ 403   │ 403      └ writer dropped: nothing     └ the object is there
 //! ```
 //!
 //! Invariants: a change is answered with 200 when no crash can take it back; a body whose length,

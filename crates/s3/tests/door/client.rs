@@ -7,7 +7,7 @@ use crate::signing::{Signer, canonical_query, encoded, now, sha256};
 
 /// How the body is signed.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Payload {
+pub(crate) enum Payload {
     Signed,
     Unsigned,
     /// In chunks of 64 KiB, each signed.
@@ -17,33 +17,33 @@ pub enum Payload {
 }
 
 #[derive(Clone)]
-pub struct Client {
-    pub address: SocketAddr,
-    pub access_key: String,
-    pub secret: String,
+pub(crate) struct Client {
+    pub(crate) address: SocketAddr,
+    pub(crate) access_key: String,
+    pub(crate) secret: String,
 }
 
-pub struct Answer {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
     /// What stands between the first pair of tags of this name.
-    pub fn element(&self, name: &str) -> Option<String> {
+    pub(crate) fn element(&self, name: &str) -> Option<String> {
         self.elements(name).into_iter().next()
     }
 
-    pub fn elements(&self, name: &str) -> Vec<String> {
+    pub(crate) fn elements(&self, name: &str) -> Vec<String> {
         let text = self.text();
         let (open, close) = (format!("<{name}>"), format!("</{name}>"));
         let parts = text.split(&open).skip(1);
@@ -51,12 +51,12 @@ impl Answer {
     }
 
     /// Status and code of an error.
-    pub fn refused(&self) -> (u16, String) {
+    pub(crate) fn refused(&self) -> (u16, String) {
         (self.status, self.element("Code").unwrap_or_default())
     }
 }
 
-pub struct Request<'a> {
+pub(crate) struct Request<'a> {
     client: &'a Client,
     method: &'a str,
     path: String,
@@ -68,7 +68,7 @@ pub struct Request<'a> {
 
 impl Client {
     /// A request; `target` may have a query, which is not encoded yet.
-    pub fn request<'a>(&'a self, method: &'a str, target: &str) -> Request<'a> {
+    pub(crate) fn request<'a>(&'a self, method: &'a str, target: &str) -> Request<'a> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let pairs = query.split('&').filter(|pair| !pair.is_empty());
         let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
@@ -83,40 +83,40 @@ impl Client {
         }
     }
 
-    pub fn get(&self, target: &str) -> Answer {
+    pub(crate) fn get(&self, target: &str) -> Answer {
         self.request("GET", target).send()
     }
 
-    pub fn put(&self, target: &str, body: &[u8]) -> Answer {
+    pub(crate) fn put(&self, target: &str, body: &[u8]) -> Answer {
         self.request("PUT", target).body(body).send()
     }
 
-    pub fn delete(&self, target: &str) -> Answer {
+    pub(crate) fn delete(&self, target: &str) -> Answer {
         self.request("DELETE", target).send()
     }
 
-    pub fn post(&self, target: &str, body: &str) -> Answer {
+    pub(crate) fn post(&self, target: &str, body: &str) -> Answer {
         self.request("POST", target).body(body.as_bytes()).send()
     }
 }
 
 impl Request<'_> {
-    pub fn header(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub fn body(mut self, body: &[u8]) -> Self {
+    pub(crate) fn body(mut self, body: &[u8]) -> Self {
         self.body = body.to_vec();
         self
     }
 
-    pub fn payload(mut self, payload: Payload) -> Self {
+    pub(crate) fn payload(mut self, payload: Payload) -> Self {
         self.payload = payload;
         self
     }
 
-    pub fn send(self) -> Answer {
+    pub(crate) fn send(self) -> Answer {
         let (method, bytes) = (self.method.to_owned(), self.bytes());
         let mut stream = TcpStream::connect(bytes.1).unwrap();
         // Who refuses a request early may not read all of it.
@@ -125,7 +125,7 @@ impl Request<'_> {
     }
 
     /// The URL that anybody may use for a minute.
-    pub fn presigned(mut self) -> String {
+    pub(crate) fn presigned(mut self) -> String {
         let time = now();
         let signer = Signer { secret: &self.client.secret, time: &time };
         let credential = format!("{}/{}", self.client.access_key, signer.scope());
@@ -145,7 +145,7 @@ impl Request<'_> {
     }
 
     /// The request as it is sent, and whereto.
-    pub fn bytes(mut self) -> (Vec<u8>, SocketAddr) {
+    pub(crate) fn bytes(mut self) -> (Vec<u8>, SocketAddr) {
         let (time, address) = (now(), self.client.address);
         let length = self.body.len().to_string();
         let hash = match self.payload {
@@ -211,7 +211,13 @@ impl Request<'_> {
 }
 
 /// Sends a request that nothing is added to.
-pub fn raw(address: SocketAddr, method: &str, target: &str, headers: &str, body: &[u8]) -> Answer {
+pub(crate) fn raw(
+    address: SocketAddr,
+    method: &str,
+    target: &str,
+    headers: &str,
+    body: &[u8],
+) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
     let head = format!(

@@ -11,19 +11,19 @@ use store::{CreateOptions, Options, Store};
 
 use crate::client::Client;
 
-pub struct Rig {
-    pub store: Store,
-    pub buckets: Buckets,
+pub(crate) struct Rig {
+    pub(crate) store: Store,
+    buckets: Buckets,
     /// An account that may do everything.
-    pub client: Client,
-    pub notes: Arc<Mutex<Vec<String>>>,
+    pub(crate) client: Client,
+    notes: Arc<Mutex<Vec<String>>>,
     accounts: Arc<Accounts>,
     server: Option<S3Server>,
     directory: PathBuf,
 }
 
 impl Rig {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("s3-door-{}-{number}", std::process::id());
@@ -50,14 +50,14 @@ impl Rig {
     }
 
     /// With a bucket `photos`.
-    pub fn with_bucket() -> Self {
+    pub(crate) fn with_bucket() -> Self {
         let rig = Self::new();
         assert_eq!(rig.client.put("/photos", b"").status, 200);
         rig
     }
 
     /// Another account.
-    pub fn account(&self, name: &str, read: &[&str], write: &[&str]) -> Client {
+    pub(crate) fn account(&self, name: &str, read: &[&str], write: &[&str]) -> Client {
         client_of(self.client.address, &account(&self.accounts, name, read, write))
     }
 }
@@ -65,6 +65,12 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         self.server.take().unwrap().stop();
+        let closed = self.buckets.close();
+        if !std::thread::panicking() {
+            closed.unwrap();
+            // Nothing that a client does is a matter for the operator.
+            assert_eq!(*self.notes.lock().unwrap(), [""; 0]);
+        }
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
@@ -81,7 +87,7 @@ fn client_of(address: std::net::SocketAddr, account: &Account) -> Client {
 }
 
 /// Bytes that no two seeds share.
-pub fn noise(length: usize, seed: u64) -> Vec<u8> {
+pub(crate) fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = |_| {
         state ^= state << 13;

@@ -5,11 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
@@ -20,7 +20,7 @@ fn hmac(key: &[u8], text: &str) -> Vec<u8> {
 }
 
 /// `20261129T073000Z`.
-pub fn now() -> String {
+pub(crate) fn now() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Days since 1 March of the year 0, in eras of 400 years.
@@ -36,7 +36,7 @@ pub fn now() -> String {
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
-pub fn encoded(text: &str, keeps_slash: bool) -> String {
+pub(crate) fn encoded(text: &str, keeps_slash: bool) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         match byte {
@@ -51,7 +51,7 @@ pub fn encoded(text: &str, keeps_slash: bool) -> String {
 }
 
 /// A query in the order and form in which it is signed.
-pub fn canonical_query(pairs: &[(String, String)]) -> String {
+pub(crate) fn canonical_query(pairs: &[(String, String)]) -> String {
     let mut all: Vec<String> = pairs
         .iter()
         .map(|(name, value)| format!("{}={}", encoded(name, false), encoded(value, false)))
@@ -60,13 +60,13 @@ pub fn canonical_query(pairs: &[(String, String)]) -> String {
     all.join("&")
 }
 
-pub struct Signer<'a> {
-    pub secret: &'a str,
-    pub time: &'a str,
+pub(crate) struct Signer<'a> {
+    pub(crate) secret: &'a str,
+    pub(crate) time: &'a str,
 }
 
 impl Signer<'_> {
-    pub fn scope(&self) -> String {
+    pub(crate) fn scope(&self) -> String {
         format!("{}/us-east-1/s3/aws4_request", &self.time[..8])
     }
 
@@ -77,7 +77,7 @@ impl Signer<'_> {
     }
 
     /// `headers` are sorted.
-    pub fn request(
+    pub(crate) fn request(
         &self,
         method: &str,
         path: &str,
@@ -95,7 +95,7 @@ impl Signer<'_> {
         self.sign(&format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{digest}"))
     }
 
-    pub fn chunk(&self, before: &str, bytes: &[u8]) -> String {
+    pub(crate) fn chunk(&self, before: &str, bytes: &[u8]) -> String {
         let (time, scope) = (self.time, self.scope());
         let (none, digest) = (sha256(b""), sha256(bytes));
         self.sign(&format!("AWS4-HMAC-SHA256-PAYLOAD\n{time}\n{scope}\n{before}\n{none}\n{digest}"))
