@@ -1,11 +1,11 @@
 //! Lifecycle: rules of a bucket by which objects and unfinished uploads end with age.
 //!
 //! ```text
-//! idle ──an hour since the last walk──> rule 0 ─ pages ─> rule 1 ─> ... ─> idle
+//! idle ─ an hour since the last walk ─> rule 0 ─ pages ─> rule 1 ─> ... ─> idle
 //! ```
 //!
-//! A walk takes a page at a time, so it gives way; a put computes nothing. Each object is deleted as
-//! the version that was listed, so one that was put meanwhile stays. After an error the walk begins
+//! A walk takes a page at a time, so it gives way; a put computes nothing. Each object is deleted
+//! as the version that was listed, so one that was put meanwhile stays. After an error the walk begins
 //! again an hour later; what was deleted stays so.
 
 use objects::bucket::{

@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(texts.crc32.unwrap(), "y/Q5Jg==");
         assert_eq!(texts.crc32c.unwrap(), "4waSgw==");
         assert_eq!(texts.crc64nvme.unwrap(), "rosUhgp5mIg=");
-        assert_eq!(texts.sha1.unwrap(), "98O8HYCODOC5TAd3bbhtH0//Qbw=");
+        assert_eq!(texts.sha1.unwrap(), "98O8HYCOBHMq32eZZczDTKeuNEE=");
     }
 
     #[test]
