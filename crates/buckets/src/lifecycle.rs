@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A walk takes a page at a time, so it gives way; a put computes nothing. Each object is deleted
-//! as the version that was listed, so one that was put meanwhile stays. After an error the walk begins
-//! again an hour later; what was deleted stays so.
+//! as the version that was listed, so one that was put meanwhile stays. After an error the walk
+//! begins again an hour later; what was deleted stays so.
 
 use objects::bucket::{
     BucketError, Condition, DeleteOptions, ListOptions, UploadId, position_behind_key,
