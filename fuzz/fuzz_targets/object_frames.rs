@@ -1,5 +1,5 @@
-//! Objects over the control socket, the caller's end: whatever a server sends behind its answer, our
-//! client ends with a result, and takes no more bytes than came.
+//! Objects over the control socket, the caller's end: whatever a server sends behind its answer,
+//! our client ends with a result, and takes no more bytes than came.
 //!
 //! The first byte says in pieces of what size the bytes arrive.
 #![no_main]
@@ -11,7 +11,8 @@ use admin::{Client, ControlError, GetObject, ObjectShown, ObjectSink};
 use libfuzzer_sys::fuzz_target;
 
 const BEGINNING: &[u8] = b"{\"protocol\":6,\"tamis\":\"0\",\"busy\":false}
-{\"answer\":{\"key\":\"k\",\"size_bytes\":1,\"etag\":\"\",\"object_version\":1,\"created_unix_ms\":1}}
+{\"answer\":{\"key\":\"k\",\"size_bytes\":1,\"etag\":\"\",\
+    \"object_version\":1,\"created_unix_ms\":1}}
 ";
 
 /// Counts what it takes.

@@ -18,7 +18,10 @@ def with_s3fs():
     import s3fs
 
     files = s3fs.S3FileSystem(
-        key=ACCESS_KEY, secret=SECRET, client_kwargs={"endpoint_url": ENDPOINT}, use_listings_cache=False
+        key=ACCESS_KEY,
+        secret=SECRET,
+        client_kwargs={"endpoint_url": ENDPOINT},
+        use_listings_cache=False,
     )
     files.mkdir("data-s3fs")
     with files.open("data-s3fs/a/b.txt", "wb") as out:
@@ -27,7 +30,10 @@ def with_s3fs():
         found.seek(5_999_990)
         assert found.read() == b"x" * 10
     files.copy("data-s3fs/a/b.txt", "data-s3fs/a/c.txt")
-    assert sorted(files.ls("data-s3fs/a", refresh=True)) == ["data-s3fs/a/b.txt", "data-s3fs/a/c.txt"]
+    assert sorted(files.ls("data-s3fs/a", refresh=True)) == [
+        "data-s3fs/a/b.txt",
+        "data-s3fs/a/c.txt",
+    ]
     assert files.info("data-s3fs/a/c.txt")["size"] == 6_000_000
     files.mv("data-s3fs/a/c.txt", "data-s3fs/d.txt")
     assert not files.exists("data-s3fs/a/c.txt") and files.exists("data-s3fs/d.txt")
@@ -50,13 +56,20 @@ def with_pyarrow():
         allow_bucket_deletion=True,
     )
     files.create_dir("data-arrow")
-    table = pa.table({"id": list(range(100_000)), "name": [f"n{n % 100}" for n in range(100_000)]})
+    table = pa.table(
+        {"id": list(range(100_000)), "name": [f"n{n % 100}" for n in range(100_000)]}
+    )
     parquet.write_table(table, "data-arrow/one.parquet", filesystem=files)
     assert parquet.read_table("data-arrow/one.parquet", filesystem=files) == table
     column = parquet.read_table("data-arrow/one.parquet", columns=["id"], filesystem=files)
     assert column.num_columns == 1
-    dataset.write_dataset(table, "data-arrow/set", format="parquet", partitioning=["name"], filesystem=files)
-    assert dataset.dataset("data-arrow/set", filesystem=files, format="parquet").count_rows() == 100_000
+    dataset.write_dataset(
+        table, "data-arrow/set", format="parquet", partitioning=["name"], filesystem=files
+    )
+    assert (
+        dataset.dataset("data-arrow/set", filesystem=files, format="parquet").count_rows()
+        == 100_000
+    )
     files.delete_dir_contents("data-arrow")
     files.delete_dir("data-arrow")
     tried.append(f"pyarrow {pa.__version__}")
@@ -67,7 +80,11 @@ def with_polars():
     import polars
 
     boto3.client(
-        "s3", endpoint_url=ENDPOINT, aws_access_key_id=ACCESS_KEY, aws_secret_access_key=SECRET, region_name="us-east-1"
+        "s3",
+        endpoint_url=ENDPOINT,
+        aws_access_key_id=ACCESS_KEY,
+        aws_secret_access_key=SECRET,
+        region_name="us-east-1",
     ).create_bucket(Bucket="data-polars")
     options = {
         "aws_endpoint_url": ENDPOINT,
@@ -84,7 +101,11 @@ def with_polars():
     tried.append(f"polars {polars.__version__}")
 
 
-for modules, part in [(["s3fs"], with_s3fs), (["pyarrow"], with_pyarrow), (["polars", "boto3"], with_polars)]:
+for modules, part in [
+    (["s3fs"], with_s3fs),
+    (["pyarrow"], with_pyarrow),
+    (["polars", "boto3"], with_polars),
+]:
     if has(*modules):
         part()
 print(", ".join(tried) or "none of s3fs, pyarrow and polars is installed")

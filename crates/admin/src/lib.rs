@@ -11,8 +11,8 @@
 //!
 //! Messages are small, and their size is bounded on both sides. Bytes of volumes do not pass in
 //! them: a command that moves bytes asks for its connection to become one of NBD ([`OpenData`]),
-//! and the server hands that to its NBD door ([`DataDoor`]). Bytes of objects pass in frames, between
-//! the lines ([`PutObject`], [`GetObject`]).
+//! and the server hands that to its NBD door ([`DataDoor`]). Bytes of objects pass in frames,
+//! between the lines ([`PutObject`], [`GetObject`]).
 
 #![cfg_attr(
     test,

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! [`PutObject`] and [`GetObject`] turn the connection into a stream of frames ([`frames`]) until
-//! the object has ended; then it takes the next verb. A put that fails says so at once and reads the
-//! rest of the frames, so that both ends agree where the next line begins.
+//! the object has ended; then it takes the next verb. A put that fails says so at once and reads
+//! the rest of the frames, so that both ends agree where the next line begins.
 
 pub(crate) mod carry_out;
 pub mod frames;

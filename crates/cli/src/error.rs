@@ -12,7 +12,6 @@ pub(crate) mod way_out;
 
 use std::io;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use admin::{CallError, ConnectError, Refusal, ServeError};
 use disk::{CreateFilesError, FileError};
@@ -404,20 +403,6 @@ pub(crate) enum CliError {
     ServeNbd(#[from] nbd::NbdError),
     #[error(transparent)]
     ServeS3(#[from] s3::S3Error),
-}
-
-impl CliError {
-    /// The code that the process ends with.
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.code())
-    }
-
-    fn code(&self) -> u8 {
-        match self {
-            Self::Interrupted { signal } => SIGNAL_EXIT_BASE.saturating_add(*signal),
-            _ => self.exit() as u8,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -54,7 +54,12 @@ pub(crate) struct BucketCreateArgs {
     #[command(flatten)]
     pub(crate) of: BucketName,
     /// How objects are cut into segments: auto, fixed or cdc
-    #[arg(long, value_name = "auto|fixed|cdc", value_parser = parse_segments, default_value = "auto")]
+    #[arg(
+        long,
+        value_name = "auto|fixed|cdc",
+        value_parser = parse_segments,
+        default_value = "auto"
+    )]
     pub(crate) segments: Segments,
     /// Domain inside which its chunks are deduplicated, and of which nobody outside can learn
     #[arg(long, value_name = "NAME")]

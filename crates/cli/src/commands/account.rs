@@ -1,5 +1,5 @@
-//! `tamis account`: create, list, set, delete; in a file of the store's directory, whether the store
-//! is served or not.
+//! `tamis account`: create, list, set, delete; in a file of the store's directory, whether the
+//! store is served or not.
 
 use std::path::Path;
 

@@ -434,7 +434,8 @@ fn of_volume(error: CliError, staging: &str, name: &str) -> CliError {
     error
 }
 
-/// That a volume which is there is no bucket, is in the domain and has the codec that were asked for, if any
+/// That a volume which is there is no bucket, is in the domain and has the codec that were asked
+/// for, if any
 /// were.
 fn check_settings(volume: &VolumeInfo, args: &ImportArgs) -> Result<(), CliError> {
     if volume.kind == VolumeKind::Bucket {

@@ -11,8 +11,8 @@ use crate::shell::{shell_path, shell_word};
 #[derive(Debug, Error)]
 pub(crate) enum BucketsError {
     #[error(
-        "no leading part of {text} is a store: write STORE/BUCKET/KEY, where STORE is the directory \
-         of a store"
+        "no leading part of {text} is a store: write STORE/BUCKET/KEY, where STORE is the \
+         directory of a store"
     )]
     NoStoreIn { text: String },
     #[error(

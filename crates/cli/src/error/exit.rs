@@ -1,6 +1,7 @@
 //! What each failure means to a script: the exit codes that `tamis --help` documents.
 
 use std::io;
+use std::process::ExitCode;
 
 use ::accounts::AccountsError;
 use admin::{RefusalKind, ServeError};
@@ -10,7 +11,7 @@ use images::ImageError;
 use nbd::client::ClientError;
 use nbd::wire::Errno;
 
-use super::CliError;
+use super::{CliError, SIGNAL_EXIT_BASE};
 
 /// What the exit codes mean.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,18 @@ pub(crate) enum Exit {
 }
 
 impl CliError {
+    /// The code that the process ends with.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code())
+    }
+
+    pub(super) fn code(&self) -> u8 {
+        match self {
+            Self::Interrupted { signal } => SIGNAL_EXIT_BASE.saturating_add(*signal),
+            _ => self.exit() as u8,
+        }
+    }
+
     /// What the error means to a script.
     pub(crate) fn exit(&self) -> Exit {
         match self {
@@ -71,12 +84,7 @@ impl CliError {
             | Self::NotTheTarget { .. } => Exit::Damage,
             Self::Repaired { .. } => Exit::Repaired,
             Self::RepairedWithLosses { .. } => Exit::RepairedWithLosses,
-            Self::Repair(RepairError::Write(_)) => Exit::Failed,
-            Self::Repair(RepairError::NoRoom { .. } | RepairError::TooMuchLost { .. }) => {
-                Exit::NoSpace
-            }
-            Self::Repair(RepairError::NoVolume { .. }) => Exit::NotFound,
-            Self::Repair(_) => Exit::Damage,
+            Self::Repair(error) => exit_of_repair(error),
             Self::NoRoomToLengthen { .. } => Exit::NoSpace,
             Self::CreateFiles(error) => exit_of_create(error),
             Self::Stdin(source)
@@ -229,5 +237,14 @@ fn exit_of_refusal(kind: RefusalKind) -> Exit {
         RefusalKind::Damaged => Exit::Damage,
         RefusalKind::InUse => Exit::InUse,
         RefusalKind::Failed => Exit::Failed,
+    }
+}
+
+fn exit_of_repair(error: &RepairError) -> Exit {
+    match error {
+        RepairError::Write(_) => Exit::Failed,
+        RepairError::NoRoom { .. } | RepairError::TooMuchLost { .. } => Exit::NoSpace,
+        RepairError::NoVolume { .. } => Exit::NotFound,
+        _ => Exit::Damage,
     }
 }

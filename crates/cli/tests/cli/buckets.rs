@@ -1,5 +1,5 @@
-//! `tamis bucket`, `put`, `get`, `ls`, `rm` and `cp`, on closed and served stores, and what commands
-//! for volumes do with buckets.
+//! `tamis bucket`, `put`, `get`, `ls`, `rm` and `cp`, on closed and served stores, and what
+//! commands for volumes do with buckets.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

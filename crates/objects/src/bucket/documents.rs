@@ -1,6 +1,7 @@
 //! Documents: small texts that doors keep beside the objects of a bucket, each under a name.
 //!
-//! A bucket does not read them. They are settings of the index, so a snapshot has those of its time.
+//! A bucket does not read them. They are settings of the index, so a snapshot has those of its
+//! time.
 
 use format::objects::settings::DOCUMENT_SETTING;
 use store::Durability;

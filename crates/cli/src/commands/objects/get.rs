@@ -1,4 +1,5 @@
-//! `tamis get`: an object into a file or to standard output, or all below a prefix into a directory.
+//! `tamis get`: an object into a file or to standard output, or all below a prefix into a
+//! directory.
 //!
 //! A file is written under a hidden name and takes its own when the object is whole, as an export.
 
