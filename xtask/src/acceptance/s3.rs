@@ -79,7 +79,9 @@ impl Door {
             self.endpoint, self.access_key, self.secret
         );
         fs::write(&file, text).map_err(Failure::file(&file))?;
-        Ok(Program::new("rclone").args(["--retries", "1", "--config"]).path(&file))
+        // A bundle of certificates in the environment is one that its HTTP client cannot take.
+        let program = Program::new("env").args(["-u", "AWS_CA_BUNDLE", "rclone"]);
+        Ok(program.args(["--retries", "1", "--config"]).path(&file))
     }
 
     fn s3cmd(&self, setting: &Setting) -> Result<Program, Failure> {
@@ -87,7 +89,7 @@ impl Door {
         let (address, key, secret) = (&self.address, &self.access_key, &self.secret);
         let text = format!(
             "[default]\naccess_key = {key}\nsecret_key = {secret}\nhost_base = {address}\n\
-             host_bucket = {address}\nuse_https = False\n"
+             host_bucket = {address}\nuse_https = False\nbucket_location = us-east-1\n"
         );
         fs::write(&file, text).map_err(Failure::file(&file))?;
         Ok(Program::new("s3cmd").args(["--quiet", "--config"]).path(&file))
