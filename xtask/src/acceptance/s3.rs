@@ -92,7 +92,7 @@ impl Door {
              host_bucket = {address}\nuse_https = False\nbucket_location = us-east-1\n"
         );
         fs::write(&file, text).map_err(Failure::file(&file))?;
-        Ok(Program::new("s3cmd").args(["--quiet", "--config"]).path(&file))
+        Ok(Program::new("s3cmd").arg("--config").path(&file))
     }
 
     /// Secrets are in the environment: an argument would be in lists of processes.
