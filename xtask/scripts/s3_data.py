@@ -41,13 +41,10 @@ def with_s3fs():
     tried.append(f"s3fs {s3fs.__version__}")
 
 
-def with_pyarrow():
-    import pyarrow as pa
-    import pyarrow.dataset as dataset
+def arrow_files():
     import pyarrow.fs
-    import pyarrow.parquet as parquet
 
-    files = pyarrow.fs.S3FileSystem(
+    return pyarrow.fs.S3FileSystem(
         access_key=ACCESS_KEY,
         secret_key=SECRET,
         endpoint_override=ENDPOINT,
@@ -55,6 +52,14 @@ def with_pyarrow():
         allow_bucket_creation=True,
         allow_bucket_deletion=True,
     )
+
+
+def with_pyarrow():
+    import pyarrow as pa
+    import pyarrow.dataset as dataset
+    import pyarrow.parquet as parquet
+
+    files = arrow_files()
     files.create_dir("data-arrow")
     table = pa.table(
         {"id": list(range(100_000)), "name": [f"n{n % 100}" for n in range(100_000)]}
@@ -76,16 +81,9 @@ def with_pyarrow():
 
 
 def with_polars():
-    import boto3
     import polars
 
-    boto3.client(
-        "s3",
-        endpoint_url=ENDPOINT,
-        aws_access_key_id=ACCESS_KEY,
-        aws_secret_access_key=SECRET,
-        region_name="us-east-1",
-    ).create_bucket(Bucket="data-polars")
+    arrow_files().create_dir("data-polars")
     options = {
         "aws_endpoint_url": ENDPOINT,
         "aws_access_key_id": ACCESS_KEY,
@@ -104,7 +102,7 @@ def with_polars():
 for modules, part in [
     (["s3fs"], with_s3fs),
     (["pyarrow"], with_pyarrow),
-    (["polars", "boto3"], with_polars),
+    (["polars", "pyarrow"], with_polars),
 ]:
     if has(*modules):
         part()
