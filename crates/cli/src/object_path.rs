@@ -39,7 +39,9 @@ impl ObjectPath {
         let text = typed.to_string_lossy().into_owned();
         let path = |end: usize| Path::new(OsStr::from_bytes(&bytes[..end]));
         let slashes = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-        let ends = slashes.map(|(at, _)| at).chain([bytes.len()]).filter(|end| *end > 0);
+        let ends = slashes.map(|(at, _)| at).chain([bytes.len()]);
+        // Several slashes are one, which stands behind a name.
+        let ends = ends.filter(|end| *end > 0 && bytes[*end - 1] != b'/');
         let store_end = ends.filter(|end| is_store(path(*end))).last();
         let Some(store_end) = store_end else {
             return Err(BucketsError::NoStoreIn { text }.into());
