@@ -39,17 +39,13 @@ pub(crate) async fn put(
         ..PutOptions::new(now_ms())
     };
     let (bucket, key) = (input.bucket, input.key);
-    door.receiving(sent, move |door, mut received| {
+    door.receiving(sent, move |door, received| {
         let refuse = |error: BucketsError| door.refuse(error, &place(&bucket, &key));
         let open = door.open_for_changes(&bucket)?;
         let writer = open.put(key.as_bytes(), options);
         let mut writer = writer.map_err(|error| refuse(error.into()))?;
-        let mut hashes = expected.hashes();
-        while let Some(bytes) = received.next()? {
-            hashes.update(&bytes);
-            writer.write(&bytes).map_err(|error| refuse(error.into()))?;
-        }
-        let (md5, checksums) = hashes.verify(received.trailers())?;
+        let write = |bytes: &[u8]| writer.write(bytes).map_err(|error| refuse(error.into()));
+        let (md5, checksums) = received.verified(expected, write)?;
         let texts = Texts::new(&checksums, None);
         let put = writer.finish(FinishOptions { md5, checksums });
         let put = put.map_err(|error| refuse(error.into()))?;

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
+use format::objects::record::metadata::Checksum;
 use futures::StreamExt;
 use hyper::HeaderMap;
 use s3s::dto::StreamingBlob;
@@ -19,6 +20,7 @@ use s3s::{S3Error, S3Result, TrailingHeaders, s3_error};
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::timeout;
 
+use crate::checksums::Expected;
 use crate::door::Door;
 use crate::errors::of_body;
 
@@ -55,7 +57,7 @@ impl Received {
     ///
     /// # Errors
     /// The body cannot be had in full, or its client has gone.
-    pub(crate) fn next(&mut self) -> S3Result<Option<Bytes>> {
+    fn next(&mut self) -> S3Result<Option<Bytes>> {
         let piece = match self.ready.pop_front() {
             Some(piece) => Some(piece),
             None => self.coming.as_mut().and_then(Receiver::blocking_recv),
@@ -71,9 +73,23 @@ impl Received {
         }
     }
 
-    /// What came behind the body; only when [`Received::next`] has returned none.
-    pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
-        self.trailers.as_ref()
+    /// Hands the body to `write` as it comes; returns its MD5 and the checksums to be stored, when
+    /// it is what its sender said.
+    ///
+    /// # Errors
+    /// Those of [`Received::next`], of `write` and of
+    /// [`Hashes::verify`](crate::checksums::Hashes::verify).
+    pub(crate) fn verified(
+        mut self,
+        expected: Expected,
+        mut write: impl FnMut(&[u8]) -> S3Result<()>,
+    ) -> S3Result<([u8; 16], Vec<Checksum>)> {
+        let mut hashes = expected.hashes();
+        while let Some(bytes) = self.next()? {
+            hashes.update(&bytes);
+            write(&bytes)?;
+        }
+        hashes.verify(self.trailers.as_ref())
     }
 }
 
