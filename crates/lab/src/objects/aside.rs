@@ -7,10 +7,10 @@ use crate::failure::Broken;
 use crate::objects::history::History;
 use crate::objects::store::Store;
 use crate::script::Shape;
-use crate::simulation::aside::{Points, check_crashed};
-use crate::simulation::tap::{Ear, Point, Watch};
+use crate::simulation::aside::{Points, check_crashed, look_with};
+use crate::simulation::tap::{Ear, Point};
 
-/// One of so many is looked at thoroughly.
+/// One point in this many is checked whole, closed and checked again.
 const THOROUGHLY_ONE_IN: u64 = 5;
 
 /// Looks at what a crash would leave, and at a crash of the opening after it.
@@ -20,19 +20,9 @@ pub(crate) fn look(
     shape: &Shape,
     points: &mut Points,
 ) -> Result<(), (String, Broken)> {
-    points.crashes += 1;
-    let place = format!("{} at write {}", point.crash, point.write);
-    let ear = Ear::new(Watch::One, shape.seed ^ point.write, point.flushed);
-    recover(point, history, shape, &ear, points).map_err(|broken| (place.clone(), broken))?;
-    for second in ear.take_points() {
-        points.recoveries += 1;
-        let ear = Ear::new(Watch::Nothing, 0, point.flushed);
-        recover(&second, history, shape, &ear, points).map_err(|broken| {
-            let recovery = format!("{} at write {} of the recovery", second.crash, second.write);
-            (format!("{place}, {recovery}"), broken)
-        })?;
-    }
-    Ok(())
+    look_with(point, shape.seed, points, |point, ear, points| {
+        recover(point, history, shape, ear, points)
+    })
 }
 
 fn recover(

@@ -52,14 +52,26 @@ pub(crate) fn look(
     shape: &Shape,
     points: &mut Points,
 ) -> Result<(), (String, Broken)> {
+    look_with(point, shape.seed, points, |point, ear, points| {
+        recover(point, oracle, shape, ear, points)
+    })
+}
+
+/// The same with a recovery, and a comparison, of the caller's.
+pub(crate) fn look_with(
+    point: &Point,
+    seed: u64,
+    points: &mut Points,
+    recover: impl Fn(&Point, &Ear, &mut Points) -> Result<(), Broken>,
+) -> Result<(), (String, Broken)> {
     points.crashes += 1;
     let place = format!("{} at write {}", point.crash, point.write);
-    let ear = Ear::new(Watch::One, shape.seed ^ point.write, point.flushed);
-    recover(point, oracle, shape, &ear, points).map_err(|broken| (place.clone(), broken))?;
+    let ear = Ear::new(Watch::One, seed ^ point.write, point.flushed);
+    recover(point, &ear, points).map_err(|broken| (place.clone(), broken))?;
     for second in ear.take_points() {
         points.recoveries += 1;
         let ear = Ear::new(Watch::Nothing, 0, point.flushed);
-        recover(&second, oracle, shape, &ear, points).map_err(|broken| {
+        recover(&second, &ear, points).map_err(|broken| {
             let recovery = format!("{} at write {} of the recovery", second.crash, second.write);
             (format!("{place}, {recovery}"), broken)
         })?;
