@@ -42,11 +42,11 @@ pub struct LifecycleRule {
     pub is_enabled: bool,
     /// It is about keys that begin with this.
     pub prefix: String,
-    /// Objects end so many days after they were put.
+    /// Days from the put of an object to its end.
     pub expire_after_days: Option<u32>,
     /// Objects that were put before end at this time, in milliseconds since 1970.
     pub expire_from_unix_ms: Option<u64>,
-    /// Uploads are aborted so many days after they were begun.
+    /// Days from the beginning of an upload to its abort.
     pub abort_after_days: Option<u32>,
 }
 

@@ -240,7 +240,7 @@ impl Buckets {
     }
 
     /// Closes the bucket or snapshot of this name, if it is open here, so that its volume can be
-    /// rolled back or deleted; whoever asks for it next opens it again.
+    /// rolled back or deleted. The next request for it opens it again.
     ///
     /// # Errors
     /// [`BucketsError::InUse`] when requests are answered from it for some time;

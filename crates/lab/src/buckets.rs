@@ -23,10 +23,10 @@ pub(crate) struct Arguments {
     /// Lives of a run; each ends with a crash or a close.
     #[arg(long, default_value_t = 3)]
     lives: u64,
-    /// Look aside at one write of so many: what would a crash at it leave? 0: at none.
+    /// Writes for each crash point: what a crash there would leave is opened and compared; 0: none.
     #[arg(long, default_value_t = 4)]
     one_in: u64,
-    /// Go on with further seeds until so many crash points were looked at.
+    /// Crash points to look at: further seeds run until there were as many.
     #[arg(long, default_value_t = 0)]
     points: u64,
     /// Threads, one seed each.

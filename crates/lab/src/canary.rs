@@ -45,7 +45,7 @@ const TRIED_FIRST: [(Mutant, u64); 18] = [
     (Mutant::CopiesAcrossDomains, 13),
     (Mutant::ForgetsFuaOfCopy, 13),
 ];
-/// One of so many writes is looked at aside in runs of buckets.
+/// Writes for each crash point that runs of buckets look at.
 const OBJECTS_ONE_IN: u64 = 6;
 /// Requests of each life of a store.
 const STEPS: u64 = 60;

@@ -97,7 +97,7 @@ impl S3Access for Door {
     }
 }
 
-/// Whoever may not read a bucket does not hear whether there is one.
+/// The answer is the same with and without a bucket of that name.
 pub(crate) fn denied(bucket: &str) -> s3s::S3Error {
     s3_error!(AccessDenied, "the account may not do this with {bucket}")
 }

@@ -218,7 +218,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// Of an object that was put together from so many parts, if it was.
+    /// `parts` is the number of parts of a multi-part object.
     pub(crate) fn new(checksums: &[Checksum], parts: Option<u16>) -> Self {
         let mut texts = Self::default();
         for checksum in checksums {

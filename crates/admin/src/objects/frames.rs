@@ -1,4 +1,4 @@
-//! The frames in which bytes of objects pass: a length of 4 bytes, big-endian, and so many bytes.
+//! The frames in which bytes of objects pass: their length in 4 bytes, big-endian, and the bytes.
 //!
 //! ```text
 //! 0: the object is complete   1 to FRAME_BYTES_MAX: bytes follow   FFFF_FFFF: it failed, a line
@@ -16,7 +16,7 @@ const FAILED: u32 = u32::MAX;
 /// How a frame begins.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum FrameHead {
-    /// So many bytes of the object follow, 1 to [`FRAME_BYTES_MAX`].
+    /// Number of bytes of the object that follow, 1 to [`FRAME_BYTES_MAX`].
     Bytes(usize),
     /// The object is complete.
     End,

@@ -15,7 +15,7 @@ Examples:
   tamis account list /srv/store
 Accounts are kept in accounts.json in the directory of the store, which only its
 owner may read. A server sees every change at once. Commands on this machine
-need no account: whoever may open the store's files may do everything.")]
+need no account: the permissions of the store's files decide there.")]
 pub(crate) enum AccountCommand {
     Create(AccountCreateArgs),
     List(AccountListArgs),

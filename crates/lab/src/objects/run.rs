@@ -17,7 +17,7 @@ pub struct ObjectPlan {
     pub steps: u64,
     /// Lives of the store.
     pub lives: u64,
-    /// One of so many writes is looked at aside; 0: none.
+    /// Writes for each crash point that is looked at; 0: no point is.
     pub one_in: u64,
 }
 

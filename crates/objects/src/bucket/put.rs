@@ -12,7 +12,7 @@ use super::info::{Metadata, check_key, living};
 use super::{Bucket, Core};
 use crate::values::ValueWriter;
 
-/// After so many bytes of an object it is seen whether the quota has room for them.
+/// Bytes of an object between two looks at the quota.
 pub(super) const QUOTA_LOOK_BYTES: u64 = 8 << 20;
 
 /// How an object is put.

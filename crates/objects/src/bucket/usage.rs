@@ -79,7 +79,7 @@ impl Usage {
         Ok(GrowthReservation { usage: self, growth_bytes })
     }
 
-    /// Whether a batch that adds so many bytes would be refused now.
+    /// Refuses what a batch that adds `growth_bytes` would be refused for now.
     ///
     /// # Errors
     /// [`BucketError::QuotaExceeded`].

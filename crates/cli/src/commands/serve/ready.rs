@@ -56,7 +56,7 @@ pub(super) fn announce(
     for address in s3.iter().filter(|address| !address.ip().is_loopback()) {
         teller.tell(format_args!(
             "warning: http://{address} can be reached from other machines, without encryption: \
-             whoever listens on the way can read what goes over it"
+             a listener on the network can read what goes over it"
         ));
     }
     if let Some(note) = store.slower() {
