@@ -254,7 +254,7 @@ fn measured(page: &Page, folder: &Folder) {
     let mut lines = fs::read_to_string(&trace).unwrap();
     lines.insert_str(0, "no request\n");
     fs::write(&trace, lines).unwrap();
-    page.run("replay", &format!("{trace} --chunk-size 8K --dir {dir}"));
+    page.run("replay", &format!("{trace} --chunk-size 8K --capacity 64M --dir {dir}"));
 }
 
 /// What is damaged on purpose: the containers of a store.
