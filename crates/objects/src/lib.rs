@@ -4,6 +4,7 @@
 //! bucket   objects with keys: put, get, list, copy, upload, expire                  bucket.rs
 //! index    an ordered map in the bucket's volume: a log, a memory table, redb     index.rs
 //! values   the bytes of objects: segments, extents, what is free                  values.rs
+//! buffers  memory that long objects use again                                   buffers.rs
 //! volume   what both need of the volume that holds the bucket                     volume.rs
 //! ```
 //!
@@ -15,6 +16,7 @@
 )]
 
 pub mod bucket;
+pub mod buffers;
 pub mod index;
 pub mod values;
 pub mod volume;

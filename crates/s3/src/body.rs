@@ -22,7 +22,9 @@ use tokio::time::timeout;
 use crate::door::Door;
 
 /// Bytes that are read at a time.
-const PIECE_BYTES: u64 = 256 << 10;
+pub(crate) const PIECE_BYTES: u64 = 256 << 10;
+/// Pieces that are kept for the next ones when they are sent.
+pub(crate) const PIECES_KEPT: usize = 16;
 /// Pieces that wait for the connection.
 const PIECES: usize = 3;
 /// How long a client may take nothing.
@@ -45,12 +47,13 @@ impl Unread {
     /// What is left cannot be read.
     pub(crate) fn next(&mut self, door: &Door) -> S3Result<Bytes> {
         let length = (self.bytes.end - self.bytes.start).min(PIECE_BYTES);
-        let mut piece = vec![0; length as usize];
+        let mut piece = door.pieces.take();
+        piece.resize(length as usize, 0);
         let found = self.reader.read_at(self.bytes.start, &mut piece);
         let found = found.map_err(|error| door.refuse(error, &self.place))?;
         assert!(found as u64 == length, "an object knows how long it is");
         self.bytes.start += length;
-        Ok(piece.into())
+        Ok(Bytes::from_owner(piece))
     }
 
     fn is_empty(&self) -> bool {

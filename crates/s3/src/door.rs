@@ -5,6 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use accounts::{Account, Accounts};
 use buckets::{Buckets, BucketsError, OpenBucket, now_unix_ms};
+use objects::buffers::Buffers;
 use s3s::auth::Credentials;
 use s3s::dto::Timestamp;
 use s3s::{S3Result, s3_error};
@@ -24,6 +25,8 @@ pub(crate) struct Door {
     pub(crate) buckets: Buckets,
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) observer: Observer,
+    /// What bodies of answers are read into.
+    pub(crate) pieces: Buffers,
 }
 
 impl Door {

@@ -18,6 +18,7 @@ use accounts::Accounts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use objects::buffers::Buffers;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
@@ -25,6 +26,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::auth::BucketNames;
+use crate::body::{PIECE_BYTES, PIECES_KEPT};
 use crate::door::{Door, Observer};
 use crate::error::S3Error;
 use crate::http;
@@ -37,6 +39,8 @@ const BLOCKING_THREADS: usize = 256;
 const CONNECTIONS: u32 = 1024;
 /// How long a client may take to send the head of a request.
 const HEAD_TIME: Duration = Duration::from_mins(1);
+/// Most bytes that are received at once: what stays in the processor's cache until it is hashed.
+const READ_BYTES_MAX: usize = 128 << 10;
 /// How long requests may take that are under way when the server stops.
 const STOP_TIME: Duration = Duration::from_secs(3);
 /// Pause after the operating system refused a connection: it has no descriptors left.
@@ -107,7 +111,9 @@ impl S3Server {
             .build()
             .map_err(S3Error::Runtime)?;
         let S3Options { buckets, accounts, observer } = options;
-        let door = Door { buckets, accounts, observer: Observer::from(observer) };
+        let observer = Observer::from(observer);
+        let pieces = Buffers::new(PIECES_KEPT, PIECE_BYTES as usize);
+        let door = Door { buckets, accounts, observer, pieces };
         let mut builder = S3ServiceBuilder::new(door.clone());
         builder.set_auth(door.clone());
         builder.set_access(door.clone());
@@ -169,6 +175,7 @@ async fn serve(stream: TcpStream, state: &Arc<State>, mut stopping: watch::Recei
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
+        .max_buf_size(READ_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     // How a connection ends is its client's matter: requests have had their answers.

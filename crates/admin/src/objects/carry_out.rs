@@ -206,7 +206,10 @@ pub(crate) fn begin_put(buckets: &Buckets, wish: &PutObject) -> Done<ObjectWrite
     let mut options = PutOptions {
         expires_unix_ms: wish.expires_unix_ms,
         condition: condition(wish.if_absent),
-        durability: Durability::Durable,
+        durability: match wish.acknowledged {
+            true => Durability::Acknowledged,
+            false => Durability::Durable,
+        },
         ..PutOptions::new(now_unix_ms())
     };
     if let Some(content_type) = &wish.content_type {
@@ -226,7 +229,7 @@ pub(crate) fn write_object(writer: &mut ObjectWriter, wish: &PutObject, bytes: &
     writer.write(bytes).map_err(|error| of_put(&wish.bucket, &wish.key, error))
 }
 
-/// Ends an object; durable when this returns.
+/// Ends an object; durable when this returns, if the wish says so.
 pub(crate) fn finish_put(writer: ObjectWriter, wish: &PutObject) -> Done<ObjectPut> {
     let put = writer.finish().map_err(|error| of_put(&wish.bucket, &wish.key, error))?;
     Ok(put_shown(&put))

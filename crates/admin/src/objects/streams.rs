@@ -54,7 +54,7 @@ pub trait ObjectSource {
 }
 
 impl Local {
-    /// Puts an object; durable when this returns.
+    /// Puts an object; durable when this returns, if the wish says so.
     ///
     /// # Errors
     /// Those of the source, and [`ControlError`] of the bucket: nothing has changed.
@@ -203,7 +203,7 @@ fn serve_get(
 }
 
 impl Client {
-    /// Puts an object; durable when this returns. When the source fails the connection is closed,
+    /// Puts an object; durable when this returns, if the wish says so. When the source fails the connection is closed,
     /// and the server puts nothing.
     ///
     /// # Errors

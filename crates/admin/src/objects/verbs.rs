@@ -211,6 +211,9 @@ pub struct PutObject {
     pub expires_unix_ms: Option<u64>,
     /// What kind of content it is.
     pub content_type: Option<String>,
+    /// Whether the answer may come before the object is durable. A later one that is durable makes
+    /// this one durable as well.
+    pub acknowledged: bool,
 }
 
 /// The frames of the object may follow.

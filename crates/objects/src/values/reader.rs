@@ -32,6 +32,8 @@ pub struct ValueReader {
     last_end: u64,
     /// Bytes of the value that were read ahead, from this offset on.
     ahead: (u64, Vec<u8>),
+    /// Where several pieces are read into together; kept, because fresh memory has to be zeroed.
+    span: Vec<u8>,
 }
 
 enum Content {
@@ -69,7 +71,7 @@ impl ValueReader {
             Value::List(entries) => Content::List(ListCursor::new(entries)),
         };
         let backing = Arc::clone(backing);
-        Self { backing, content, _pin: pin, last_end: 0, ahead: (0, Vec::new()) }
+        Self { backing, content, _pin: pin, last_end: 0, ahead: (0, Vec::new()), span: Vec::new() }
     }
 
     /// Bytes of the value.
@@ -138,8 +140,10 @@ impl ValueReader {
         let read = match pieces.as_slice() {
             [piece] => self.backing.volume.read_at(piece.at_bytes, out),
             _ => {
-                let mut span = vec![0; (last.end_in_volume() - first.at_bytes) as usize];
-                let read = self.backing.volume.read_at(first.at_bytes, &mut span);
+                let length = (last.end_in_volume() - first.at_bytes) as usize;
+                self.span.resize(length.max(self.span.len()), 0);
+                let span = &mut self.span[..length];
+                let read = self.backing.volume.read_at(first.at_bytes, span);
                 for piece in &pieces {
                     let from = (piece.at_bytes - first.at_bytes) as usize;
                     let part = &span[from..from + piece.length_bytes() as usize];

@@ -22,6 +22,7 @@ use super::extent_use::ExtentQueue;
 use super::list_builder::{BLOCKS, Built, ListBuilder};
 use super::pending::Pending;
 use super::regions::RegionLease;
+use crate::buffers::Buffer;
 
 /// Bytes that are taken in at a time.
 const TAKEN_BYTES: usize = 256 << 10;
@@ -34,9 +35,9 @@ pub struct ValueWriter {
     backing: Arc<Backing>,
     cutter: Box<dyn Cutter>,
     /// Bytes of which the cutter has not said where their segment ends.
-    uncut: Vec<u8>,
+    uncut: Buffer,
     /// Segments that are not written, each padded to whole chunks.
-    ready: Vec<u8>,
+    ready: Buffer,
     /// Their lengths.
     ready_lengths: Vec<u64>,
     /// Bytes of the value up to now.
@@ -112,8 +113,8 @@ impl ValueWriter {
         Self {
             backing: Arc::clone(backing),
             cutter,
-            uncut: Vec::new(),
-            ready: Vec::new(),
+            uncut: emptied(backing.buffers.take()),
+            ready: emptied(backing.buffers.take()),
             ready_lengths: Vec::new(),
             length_bytes: 0,
             list: ListBuilder::new(backing, built, data),
@@ -189,7 +190,8 @@ impl ValueWriter {
     pub fn finish(mut self) -> Result<WrittenValue, ValueError> {
         if self.length_bytes <= INLINE_BYTES_MAX as u64 && self.list.is_empty() {
             assert!(self.uncut.len() as u64 == self.length_bytes, "a short value is not cut");
-            return Ok(WrittenValue { value: Value::Inline(self.uncut), claim: Claim::Inline });
+            let value = Value::Inline(self.uncut.to_vec());
+            return Ok(WrittenValue { value, claim: Claim::Inline });
         }
         self.cut(true)?;
         if self.list.is_empty()
@@ -242,7 +244,8 @@ impl ValueWriter {
             };
             assert!(0 < length && at + length <= self.uncut.len(), "a segment of {length} bytes");
             self.ready.extend_from_slice(&self.uncut[at..at + length]);
-            self.ready.resize(self.ready.len().next_multiple_of(CHUNK_BYTES as usize), 0);
+            let whole_chunks = self.ready.len().next_multiple_of(CHUNK_BYTES as usize);
+            self.ready.resize(whole_chunks, 0);
             self.ready_lengths.push(length as u64);
             at += length;
             if self.ready.len() > self.backing.limits.ready_bytes {
@@ -294,6 +297,11 @@ impl ValueWriter {
         self.ready.clear();
         Ok(())
     }
+}
+
+fn emptied(mut buffer: Buffer) -> Buffer {
+    buffer.clear();
+    buffer
 }
 
 /// Runs of segments of these lengths, one behind the other in `chunks`.

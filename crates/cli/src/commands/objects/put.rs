@@ -91,6 +91,7 @@ fn wish(args: &PutArgs, target: &ObjectPath, key: ObjectKey) -> PutObject {
         if_absent: args.if_absent,
         expires_unix_ms: args.expires_in.map(|lasts| now_unix_ms().saturating_add(lasts_ms(lasts))),
         content_type: args.content_type.clone(),
+        acknowledged: false,
     }
 }
 
@@ -148,14 +149,17 @@ fn put_tree(args: &PutArgs, target: &ObjectPath, interrupt: &Interrupt) -> Resul
     let mut progress = Progress::new("putting", Unit::Bytes, Some(total_bytes));
     let mut object_bytes = 0;
     let put = Store::with(&target.store, |store| {
-        for (path, _) in &files {
+        for (number, (path, _)) in files.iter().enumerate() {
             interrupt.check()?;
             let name = path.strip_prefix(root).unwrap_or(path);
             let key = target.below(name.as_os_str().as_bytes());
             let (mut from, _) = open(path)?;
             let (from, progress) = (&mut from, &mut progress);
             let mut source = Reading { from, path, progress, interrupt };
-            object_bytes += store.put_object(wish(args, target, key), &mut source)?.size_bytes;
+            // A crash keeps a prefix, so the last file makes all of them durable.
+            let acknowledged = number + 1 < files.len();
+            let wish = PutObject { acknowledged, ..wish(args, target, key) };
+            object_bytes += store.put_object(wish, &mut source)?.size_bytes;
         }
         Ok(())
     });

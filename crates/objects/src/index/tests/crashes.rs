@@ -136,7 +136,7 @@ fn the_header_page_is_written_last_and_the_mirror_like_the_pages() {
     let store = store_of(64 << 20);
     let volume = Watched::new(&store, "bucket");
     let index = create(&volume, 1 << 20);
-    apply(&index, some_changes(0, 15));
+    apply(&index, some_changes(0, 10));
     let before = volume.written_count();
     index.merge().unwrap();
     let [copy, mirror] = INDEX_COPIES_AT_BYTES;

@@ -67,7 +67,7 @@ fn memory_is_merged_before_it_is_over_its_share() {
         most = most.max(index.memory_table_bytes());
         due += u32::from(index.merge_is_due());
     }
-    assert!(most > 100 << 10 && most < (128 << 10) + 1000, "{most}");
+    assert!(most > 200 << 10 && most < (256 << 10) + 1000, "{most}");
     assert!(due > 100, "{due}");
     index.merge().unwrap();
     assert!(!index.merge_is_due());
