@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures `tamis serve --s3` beside MinIO: requests for each second of the server's processor time.
+"""Measures `tamis serve --s3` beside MinIO: requests a second of the server's processor time.
 
     s3_beside.py --tamis target/release/tamis --minio minio --dir /var/tmp/beside [--rounds 5]
 
@@ -58,10 +58,11 @@ class Client:
             key = hmac.new(key, part.encode(), hashlib.sha256).digest()
         signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
         credential = f"Credential={self.access}/{scope}"
+        signed_by = f"{credential}, SignedHeaders={names}, Signature={signature}"
         headers = {
             "x-amz-content-sha256": digest,
             "x-amz-date": now,
-            "Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders={names}, Signature={signature}",
+            "Authorization": f"AWS4-HMAC-SHA256 {signed_by}",
         }
         self.connection.request(method, f"{path}?{query}" if query else path, body, headers)
         answer = self.connection.getresponse()

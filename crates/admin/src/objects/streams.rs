@@ -203,8 +203,8 @@ fn serve_get(
 }
 
 impl Client {
-    /// Puts an object; durable when this returns, if the wish says so. When the source fails the connection is closed,
-    /// and the server puts nothing.
+    /// Puts an object; durable when this returns, if the wish says so. When the source fails the
+    /// connection is closed, and the server puts nothing.
     ///
     /// # Errors
     /// Those of the source, and [`ControlError`] of the server: nothing has changed, unless the
