@@ -91,6 +91,12 @@ def objects():
             Key=f"sizes/{size}",
             Range=f"bytes={size}-",
         )
+    # Each by itself on a connection that is used again.
+    for size in [0, 5, 0, 3]:
+        put = S3.put_object(Bucket=BUCKET, Key="in a row", Body=b"x" * size)
+        check(put["ETag"] == f'"{hashlib.md5(b"x" * size).hexdigest()}"', put)
+    refused("NoSuchBucket", S3.put_object, Bucket="no-such-bucket", Key="x", Body=b"x")
+    check("ETag" in S3.put_object(Bucket=BUCKET, Key="in a row", Body=b"x"))
     for key in [
         "ä ö/ü+&=?#%",
         "a//b",

@@ -1,6 +1,6 @@
 //! One request: what never reaches s3s, and what is added to its answers.
 
-use hyper::header::{HeaderMap, ORIGIN};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderMap, HeaderValue, ORIGIN};
 use hyper::{Method, Request, StatusCode, body::Incoming};
 use s3s::service::S3Service;
 use s3s::{Body, HttpError, HttpResponse, S3Error, S3ErrorCode, s3_error};
@@ -26,16 +26,46 @@ pub(crate) async fn answer(
         let headers = text("access-control-request-headers").unwrap_or_default();
         return preflight(door, bucket, origin, asked, &headers).await;
     }
+    let waits = Waits::of(request.headers());
     if let Err(refused) = check(request.headers(), request.uri().query(), &method) {
-        return refusal(refused);
+        return refusal(refused).map(|answer| waits.end(answer));
     }
-    let mut answer = service.call(request.map(Body::from)).await?;
+    let mut answer = waits.end(service.call(request.map(Body::from)).await?);
     if let (Some(origin), Some(bucket)) = (origin, bucket) {
         let cors = door.cors_of(bucket).await;
         let added = cors.headers(&origin, method.as_str(), &[], false);
         answer.headers_mut().extend(added.unwrap_or_default());
     }
     Ok(answer)
+}
+
+/// Whether a client waits for "100 Continue" before it sends its body.
+///
+/// It gets none where the body is empty or the request is refused first, as HTTP allows. Then the
+/// connection ends with the answer: boto3 would read the next answer on it by the status of this
+/// one (issue 3755 of botocore).
+struct Waits {
+    expects: bool,
+    has_body: bool,
+}
+
+impl Waits {
+    fn of(headers: &HeaderMap) -> Self {
+        let is = |name, text: &str| {
+            headers
+                .get(name)
+                .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(text.as_bytes()))
+        };
+        Self { expects: is(EXPECT, "100-continue"), has_body: !is(CONTENT_LENGTH, "0") }
+    }
+
+    /// The answer; the connection ends with it if "100 Continue" may not have come before.
+    fn end(&self, mut answer: HttpResponse) -> HttpResponse {
+        if self.expects && !(self.has_body && answer.status().is_success()) {
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        answer
+    }
 }
 
 /// What s3s would do and this door does not: signatures of version 2, and forms, whose files it

@@ -124,6 +124,33 @@ impl Request<'_> {
         read_answer(&mut stream, &method)
     }
 
+    /// Sends it as a client does that keeps its connection and waits for "100 Continue" before the
+    /// body; returns the answer, when the server has ended the connection, or after `enough` bytes.
+    pub(crate) fn send_after_continue(self, enough: usize) -> Vec<u8> {
+        let (bytes, address) = self.bytes();
+        let text = String::from_utf8(bytes).unwrap();
+        let text = text.replace("connection: close", "expect: 100-continue");
+        let (head, body) = text.split_at(text.find("\r\n\r\n").unwrap() + 4);
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        let (mut answer, mut some) = (Vec::new(), [0; 4096]);
+        let mut body = Some(body);
+        while answer.len() < enough {
+            let count = stream.read(&mut some).unwrap();
+            if count == 0 {
+                break;
+            }
+            answer.extend_from_slice(&some[..count]);
+            if answer.starts_with(b"HTTP/1.1 100 ") {
+                // Nothing else is sent a second time.
+                if let Some(body) = body.take() {
+                    stream.write_all(body.as_bytes()).unwrap();
+                }
+            }
+        }
+        answer
+    }
+
     /// The URL that anybody may use for a minute.
     pub(crate) fn presigned(mut self) -> String {
         let time = now();

@@ -49,6 +49,25 @@ fn what_is_put_is_read_whole_in_ranges_and_deleted() {
     assert_eq!(client.put(&long, b"").refused(), (400, "KeyTooLongError".into()));
 }
 
+/// Whoever waits for "100 Continue" and gets the answer instead finds the connection closed: boto3
+/// would take the next answer on it for one like this.
+#[test]
+fn an_answer_in_the_place_of_a_continue_ends_the_connection() {
+    let rig = Rig::with_bucket();
+    let answered = |target: &str, body: &[u8], enough| {
+        let request = rig.client.request("PUT", target).body(body);
+        String::from_utf8(request.send_after_continue(enough)).unwrap()
+    };
+    let empty = answered("/photos/empty", b"", usize::MAX);
+    assert!(empty.starts_with("HTTP/1.1 200 ") && empty.contains("connection: close"), "{empty}");
+    let refused = answered("/nothing/key", b"bytes", usize::MAX);
+    assert!(refused.starts_with("HTTP/1.1 404 "), "{refused}");
+    assert!(refused.contains("connection: close"), "{refused}");
+    let put = answered("/photos/key", b"bytes", 80);
+    assert!(put.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 "), "{put}");
+    assert!(!put.contains("connection: close"), "{put}");
+}
+
 #[test]
 fn a_body_that_is_not_what_its_sender_says_is_no_object() {
     let rig = Rig::with_bucket();
