@@ -105,7 +105,7 @@ impl Buckets {
         Ok(Self { shared })
     }
 
-    /// Makes a bucket, durable when this returns.
+    /// Makes a bucket, durable when this returns; one whose making was cut off is made anew.
     ///
     /// # Errors
     /// [`BucketsError::BadName`], [`BucketsError::Exists`], [`BucketsError::ChunkSize`];
@@ -136,13 +136,22 @@ impl Buckets {
         options: &BucketOptions,
     ) -> Result<(), BucketsError> {
         let client = &self.shared.client;
-        let made = client.ask(NewVolume {
-            name: name.to_owned(),
-            size_bytes: BUCKET_VOLUME_BYTES,
-            kind: VolumeKind::Bucket,
-            domain: new.domain.clone(),
-            ..NewVolume::default()
-        });
+        let make = || {
+            client.ask(NewVolume {
+                name: name.to_owned(),
+                size_bytes: BUCKET_VOLUME_BYTES,
+                kind: VolumeKind::Bucket,
+                domain: new.domain.clone(),
+                ..NewVolume::default()
+            })
+        };
+        let made = match make() {
+            Err(RequestError::VolumeExists { .. }) if self.is_unfinished(name) => {
+                client.ask(DeleteRequest::of(name))?;
+                make()
+            }
+            made => made,
+        };
         let made = made.map_err(|error| match error {
             RequestError::VolumeExists { .. } => BucketsError::Exists { name: name.to_owned() },
             error => error.into(),
@@ -164,11 +173,28 @@ impl Buckets {
         filled
     }
 
+    /// Whether the making of the bucket was cut off; for who has the slot of the name.
+    fn is_unfinished(&self, name: &str) -> bool {
+        let options = OpenOptions { read_only: true, ..OpenOptions::default() };
+        let opened =
+            self.shared.volume(name).map(|volume| Bucket::open(Arc::new(volume), &options));
+        matches!(opened, Ok(Err(BucketError::Index(IndexError::Unfinished))))
+    }
+
     /// Opens a bucket, or `BUCKET@SNAPSHOT` read-only.
     ///
     /// # Errors
-    /// [`BucketsError::NoSuchBucket`]; [`BucketsError`].
+    /// [`BucketsError::NoSuchBucket`], of one whose making was cut off as well; [`BucketsError`].
     pub fn open(&self, name: &str) -> Result<OpenBucket, BucketsError> {
+        self.open_made(name).map_err(|error| match error {
+            BucketsError::Bucket(BucketError::Index(IndexError::Unfinished)) => {
+                BucketsError::NoSuchBucket { name: name.to_owned() }
+            }
+            error => error,
+        })
+    }
+
+    fn open_made(&self, name: &str) -> Result<OpenBucket, BucketsError> {
         let shared = &self.shared;
         let slot = shared.slot(name)?;
         let mut held = lock(&slot);
@@ -259,15 +285,17 @@ impl Buckets {
 
     /// Whether there is a bucket of this name, and it holds nothing or may hold something.
     fn check_deletable(&self, name: &str, with_objects: bool) -> Result<(), BucketsError> {
-        match self.open(name) {
+        match self.open_made(name) {
             Ok(_) if with_objects => Ok(()),
             Ok(bucket) => {
                 let now_ms = now_unix_ms();
                 while !bucket.is_read_only() && !bucket.expire_some(now_ms, u64::MAX)?.is_done {}
                 bucket.hosted().check_empty()
             }
-            // Its making did not end, so nobody has put anything into it.
-            Err(BucketsError::Bucket(BucketError::Index(IndexError::NoBucket(_)))) => Ok(()),
+            // Nobody has put anything into it.
+            Err(BucketsError::Bucket(BucketError::Index(
+                IndexError::Unfinished | IndexError::NoBucket(_),
+            ))) => Ok(()),
             // A damaged bucket can be deleted with what it holds.
             Err(BucketsError::Bucket(_)) if with_objects => Ok(()),
             Err(error) => Err(error),

@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::control::{DeleteRequest, SnapshotRequest};
+use engine::VolumeKind;
+use engine::control::{DeleteRequest, NewVolume, SnapshotRequest};
 use objects::bucket::{Condition, DeleteOptions, ListOptions, PutOptions};
 use store::{CreateOptions, Durability, Options, Store};
 
@@ -51,6 +52,34 @@ fn a_bucket_is_made_filled_listed_emptied_and_deleted() {
     drop(photos);
     buckets.delete("photos", false).unwrap();
     assert!(buckets.list().unwrap().is_empty());
+    buckets.close().unwrap();
+    store.close().unwrap();
+}
+
+/// A crash between the volume and its header leaves such a volume.
+#[test]
+fn a_bucket_whose_making_was_cut_off_is_none_and_is_made_anew() {
+    let store = store();
+    let buckets = buckets(&store);
+    let cut_off = || {
+        let made = store.client().ask(NewVolume {
+            name: "photos".to_owned(),
+            size_bytes: 1 << 50,
+            kind: VolumeKind::Bucket,
+            ..NewVolume::default()
+        });
+        made.unwrap();
+        let opened = buckets.open("photos");
+        assert!(matches!(opened, Err(BucketsError::NoSuchBucket { .. })), "{:?}", opened.err());
+    };
+    cut_off();
+    buckets.delete("photos", false).unwrap();
+    cut_off();
+    buckets.create("photos", &NewBucket::default()).unwrap();
+    put(&buckets.open("photos").unwrap(), b"cat", b"meow");
+    let again = buckets.create("photos", &NewBucket::default());
+    assert!(matches!(again, Err(BucketsError::Exists { .. })));
+    assert_eq!(get(&buckets.open("photos").unwrap(), b"cat").unwrap(), b"meow");
     buckets.close().unwrap();
     store.close().unwrap();
 }

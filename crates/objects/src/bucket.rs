@@ -157,7 +157,8 @@ impl Bucket {
     /// Opens the bucket that the volume holds, after a kill as well. Nothing is written.
     ///
     /// # Errors
-    /// [`BucketError::Index`] with [`IndexError::NoBucket`] when the volume holds none;
+    /// [`BucketError::Index`] with [`IndexError::NoBucket`] when the volume holds none, and with
+    /// [`IndexError::Unfinished`] when its making was cut off;
     /// [`BucketError`].
     pub fn open(volume: Arc<dyn BucketVolume>, options: &OpenOptions) -> Result<Self, BucketError> {
         let index = Arc::new(VolumeIndex::open(Arc::clone(&volume), options)?);
@@ -280,7 +281,7 @@ fn read_segments(index: &dyn Index) -> Result<SegmentPolicy, BucketError> {
         Some([SEGMENTS_FIXED]) => Ok(SegmentPolicy::Fixed),
         Some([SEGMENTS_CDC]) => Ok(SegmentPolicy::Cdc),
         Some(_) => Err(no_bucket("a newer program chose how it cuts values")),
-        None => Err(no_bucket("its creation did not finish; create it again")),
+        None => Err(IndexError::Unfinished.into()),
     }
 }
 

@@ -137,6 +137,9 @@ pub enum IndexError {
     /// The volume is no bucket, or of a newer program.
     #[error("the volume is no bucket that this program can open: {0}")]
     NoBucket(String),
+    /// The making of the bucket was cut off, so nobody has put anything into it.
+    #[error("the making of the bucket did not end: delete it, or create it again")]
+    Unfinished,
     /// Keys have 1,100 bytes at most.
     #[error("a key of {bytes} bytes is too long for an index: {KEY_BYTES_MAX} are the most")]
     KeyTooLong {

@@ -52,7 +52,9 @@ fn kind_of_bucket(error: &BucketError) -> RefusalKind {
     match error {
         error if error.is_no_space() => RefusalKind::NoSpace,
         BucketError::QuotaExceeded { .. } => RefusalKind::NoSpace,
-        BucketError::NoSuchObject => RefusalKind::NotFound,
+        BucketError::NoSuchObject | BucketError::Index(IndexError::Unfinished) => {
+            RefusalKind::NotFound
+        }
         BucketError::ConditionFailed { .. } => RefusalKind::Exists,
         BucketError::DamagedEntry(_)
         | BucketError::Index(IndexError::Damaged(_))

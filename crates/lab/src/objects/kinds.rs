@@ -33,7 +33,7 @@ pub(crate) fn open(
         false => Parts::open(volume, read_only).map(|parts| Box::new(parts) as _),
     };
     match opened {
-        Err(BucketError::Index(IndexError::NoBucket(_))) => Ok(None),
+        Err(BucketError::Index(IndexError::NoBucket(_) | IndexError::Unfinished)) => Ok(None),
         opened => opened.map(Some),
     }
 }

@@ -86,7 +86,8 @@ impl VolumeIndex {
     /// Nothing is written.
     ///
     /// # Errors
-    /// [`IndexError::NoBucket`], [`IndexError::Damaged`], [`IndexError::Volume`].
+    /// [`IndexError::NoBucket`], [`IndexError::Unfinished`], [`IndexError::Damaged`],
+    /// [`IndexError::Volume`].
     pub fn open(volume: Arc<dyn BucketVolume>, options: &IndexOptions) -> Result<Self, IndexError> {
         let header = read_header(&*volume)?;
         let shares = Shares::of(options);
@@ -286,7 +287,18 @@ pub(in crate::index) fn read_header(volume: &dyn BucketVolume) -> Result<BucketH
             Err(error) => failure = error,
         }
     }
-    Err(IndexError::NoBucket(failure))
+    match has_no_header(volume) {
+        true => Err(IndexError::Unfinished),
+        false => Err(IndexError::NoBucket(failure)),
+    }
+}
+
+/// Whether neither copy of the header was ever written, which is the last that makes an index.
+fn has_no_header(volume: &dyn BucketVolume) -> bool {
+    let mut block = [0; BLOCK_BYTES];
+    HEADER_COPIES_AT_BYTES.into_iter().all(|at_bytes| {
+        volume.read_at(at_bytes, &mut block).is_ok() && block.iter().all(|byte| *byte == 0)
+    })
 }
 
 /// One copy of the header, or what is wrong with it.

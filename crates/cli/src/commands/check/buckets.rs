@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ::store::{LockWait, Store, Volume};
 use engine::VolumeKind;
 use objects::bucket::{Bucket, BucketError, CheckOptions, OpenOptions};
+use objects::index::IndexError;
 use serde::Serialize;
 
 use super::Stages;
@@ -22,7 +23,7 @@ pub(super) struct Checked {
     objects: u64,
     object_bytes: u64,
     problem_count: u64,
-    /// The first of them as sentences.
+    /// The first of them as sentences, or that its making was cut off, which is none.
     sentences: Vec<String>,
 }
 
@@ -94,6 +95,14 @@ fn check_one(
                 sentences: of_index.chain(of_bucket).collect(),
             })
         }
+        // A crash left it so; nothing is lost.
+        Err(error @ BucketError::Index(IndexError::Unfinished)) => Ok(Checked {
+            name,
+            objects: 0,
+            object_bytes: 0,
+            problem_count: 0,
+            sentences: vec![error.to_string()],
+        }),
         // What cannot be opened or walked is damaged, unless it is the store that does not answer.
         Err(error) => match refused(error) {
             Err(error) => Err(error),
@@ -125,7 +134,7 @@ pub(super) fn print(checked: &[Checked]) -> Result<(), CliError> {
         for sentence in &bucket.sentences {
             output::print_problem(format_args!("bucket {}: {sentence}", bucket.name))?;
         }
-        if bucket.problem_count == 0 {
+        if bucket.sentences.is_empty() {
             let (objects, bytes) =
                 (counted(bucket.objects, "object"), human_bytes(bucket.object_bytes));
             output::print_line(format_args!(
