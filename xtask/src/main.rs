@@ -40,7 +40,7 @@ const USAGE: &str = "\
 usage: cargo xtask tidy                      the laws of the house
        cargo xtask test                      everything that must pass before a change is merged
        cargo xtask acceptance [NAME...]      real clients against the built server
-                  [--short] [--kills N] [--seed N]
+                  [--short] [--kills N] [--rounds N] [--seed N]
        cargo xtask acceptance --list         the scenarios and what each shows
        cargo xtask soak [NAME...]            real programs, killed again and again
                   [--minutes N] [--short] [--seed N]

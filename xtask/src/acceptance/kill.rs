@@ -17,7 +17,7 @@
 use std::time::{Duration, Instant};
 
 use crate::acceptance::Setting;
-use crate::acceptance::phases::Landed;
+use crate::acceptance::phases::{Landed, has_begun};
 use crate::acceptance::prefix::{History, State, read_content};
 use crate::acceptance::seed::Dice;
 use crate::acceptance::server::{Server, Store};
@@ -222,22 +222,5 @@ impl Scene<'_> {
             read.ok_or_else(|| Failure::unmet("a line of the reader", line))?;
         }
         Ok(state)
-    }
-}
-
-/// Does a line say that something of this name has begun.
-fn has_begun(told: &str, name: &str) -> bool {
-    told.lines().any(|line| line.starts_with(name) && !line.ends_with("is durable"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::has_begun;
-
-    #[test]
-    fn the_end_of_a_checkpoint_is_not_its_beginning() {
-        assert!(!has_begun("checkpoint 7 is durable\n", "checkpoint "));
-        assert!(has_begun("checkpoint 7 is durable\ncheckpoint 8 begins\n", "checkpoint "));
-        assert!(has_begun("collecting container 3\n", "collecting container "));
     }
 }

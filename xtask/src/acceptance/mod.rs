@@ -14,9 +14,11 @@ mod clones;
 mod fill;
 mod first_hour;
 mod full_fs;
+mod full_objects;
 mod hostile;
 mod images;
 mod kill;
+mod kill_objects;
 mod memory;
 pub(crate) mod mounts;
 mod ordered;
@@ -25,6 +27,7 @@ mod prefix;
 mod real_disk;
 mod real_fs;
 mod s3;
+mod s3_door;
 mod seed;
 pub(crate) mod server;
 mod tagged;
@@ -52,7 +55,7 @@ pub(crate) struct Scenario {
 }
 
 /// They run in this order.
-const SCENARIOS: [Scenario; 13] = [
+const SCENARIOS: [Scenario; 15] = [
     Scenario {
         name: "first-hour",
         shows: "a new user gets from the first command to a backup and back without a guess",
@@ -139,10 +142,22 @@ const SCENARIOS: [Scenario; 13] = [
         needs: &["python3-boto3", "rclone", "s3cmd", "restic"],
         run: s3::run,
     },
+    Scenario {
+        name: "kill-objects",
+        shows: "after kill -9 every change that S3 answered is there, and nothing else",
+        needs: &["python3-boto3"],
+        run: kill_objects::run,
+    },
+    Scenario {
+        name: "full-objects",
+        shows: "a store filled over S3 is emptied by deletions, and as often filled as before",
+        needs: &["python3-boto3"],
+        run: full_objects::run,
+    },
 ];
 
 /// Scenarios whose short form runs inside `cargo xtask test`.
-const SHORT: [&str; 12] = [
+const SHORT: [&str; 14] = [
     "first-hour",
     "hostile",
     "full",
@@ -155,6 +170,8 @@ const SHORT: [&str; 12] = [
     "real-disk",
     "memory",
     "s3",
+    "kill-objects",
+    "full-objects",
 ];
 
 /// What a scenario may know of the run it is part of.
@@ -170,6 +187,8 @@ pub(crate) struct Setting {
     pub(crate) short: bool,
     /// How many kills `kill` makes, if said.
     kills: Option<u64>,
+    /// How many rounds `kill-objects` and `full-objects` make, if said.
+    rounds: Option<u64>,
     /// How long each scenario of a soak goes on, if said.
     pub(crate) minutes: Option<u64>,
     /// Where every random choice comes from.
@@ -185,6 +204,7 @@ impl Setting {
             work: PathBuf::new(),
             short: wanted.short,
             kills: wanted.kills,
+            rounds: wanted.rounds,
             minutes: wanted.minutes,
             seed: wanted.seed.unwrap_or_else(seed::fresh),
         })
@@ -221,6 +241,7 @@ pub(crate) struct Wanted {
     list: bool,
     short: bool,
     kills: Option<u64>,
+    rounds: Option<u64>,
     minutes: Option<u64>,
     seed: Option<u64>,
 }
@@ -266,6 +287,7 @@ pub(crate) fn parse(arguments: &[&str], names: &[&str]) -> Option<Wanted> {
             "--list" => wanted.list = true,
             "--short" => wanted.short = true,
             "--kills" => wanted.kills = Some(words.next()?.parse().ok()?),
+            "--rounds" => wanted.rounds = Some(words.next()?.parse().ok()?),
             "--minutes" => wanted.minutes = Some(words.next()?.parse().ok()?),
             "--seed" => wanted.seed = Some(words.next()?.parse().ok()?),
             name if names.contains(&name) => wanted.names.push(name.to_owned()),
@@ -326,12 +348,24 @@ mod tests {
     #[test]
     fn the_command_line_is_read_whole_or_not_at_all() {
         let parse = |line: &[&str]| parse(line, &["kill", "full"]);
-        let wanted = parse(&["kill", "--kills", "7", "--seed", "3", "--short", "--minutes", "2"]);
+        let wanted = parse(&[
+            "kill",
+            "--kills",
+            "7",
+            "--seed",
+            "3",
+            "--short",
+            "--minutes",
+            "2",
+            "--rounds",
+            "5",
+        ]);
         let expected = Wanted {
             names: vec!["kill".to_owned()],
             list: false,
             short: true,
             kills: Some(7),
+            rounds: Some(5),
             minutes: Some(2),
             seed: Some(3),
         };

@@ -99,9 +99,14 @@ pub(crate) fn phases_at_end(told: &str) -> Vec<Phase> {
     if phases.is_empty() { vec![Phase::Between] } else { phases }
 }
 
+/// Whether a line says that something of this name has begun.
+pub(crate) fn has_begun(told: &str, name: &str) -> bool {
+    told.lines().any(|line| line.starts_with(name) && !line.ends_with("is durable"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Landed, Phase, phases_at_end};
+    use super::{Landed, Phase, has_begun, phases_at_end};
 
     const SERVING: &str = "opening the store\nrecovered in 3 ms\nserving /s with 64 MiB\n";
 
@@ -117,6 +122,13 @@ mod tests {
         assert_eq!(at_end(both), [Phase::Checkpoint, Phase::Collection]);
         let freed = "collecting container 7\ncheckpoint 3 begins\ncontainer 7 is free\n";
         assert_eq!(at_end(freed), [Phase::Checkpoint]);
+    }
+
+    #[test]
+    fn the_end_of_a_checkpoint_is_not_its_beginning() {
+        assert!(!has_begun("checkpoint 7 is durable\n", "checkpoint "));
+        assert!(has_begun("checkpoint 7 is durable\ncheckpoint 8 begins\n", "checkpoint "));
+        assert!(has_begun("collecting container 3\n", "collecting container "));
     }
 
     #[test]

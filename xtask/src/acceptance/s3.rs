@@ -4,10 +4,10 @@
 //! of `TAMIS_PYTHON` has them; they are not installed.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use crate::acceptance::Setting;
+use crate::acceptance::s3_door::Door;
 use crate::acceptance::seed::Dice;
 use crate::acceptance::server::Store;
 use crate::failure::Failure;
@@ -18,22 +18,14 @@ const FURTHER_PYTHON: &str = "TAMIS_PYTHON";
 /// Files of the tree that is copied.
 const FILES: u64 = 120;
 
-/// Who asks, and where.
-struct Door {
-    endpoint: String,
-    address: String,
-    access_key: String,
-    secret: String,
-}
-
 pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
     let store = Store::init(setting, if setting.short { "1G" } else { "8G" })?;
     let door = Door::of(setting, &store)?;
-    let listen = format!("tcp:{}", door.address);
+    let listen = door.listen();
     let options = ["--memory", "256M", "--s3", &listen];
     let server = store.serve(&options)?;
-    let boto3 = setting.script("s3_boto3.py").arg(&door.endpoint).arg(&door.access_key);
-    println!("{}", boto3.arg(&door.secret).arg(setting.seed.to_string()).output()?.trim());
+    let boto3 = door.script(setting, "s3_boto3.py").arg(setting.seed.to_string());
+    println!("{}", boto3.output()?.trim());
     if let Some(python) = std::env::var_os(FURTHER_PYTHON) {
         let script = setting.root.join("xtask/scripts/s3_data.py");
         let data = Program::new(python).path(&script).arg(&door.endpoint);
@@ -54,23 +46,6 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
 }
 
 impl Door {
-    /// An account that may do all, and a port that nobody has.
-    fn of(setting: &Setting, store: &Store) -> Result<Self, Failure> {
-        let account = Program::new(setting.tamis()).args(["account", "create"]);
-        let account = account.path(store.folder()).args(["acceptance", "--write", "*", "--json"]);
-        let made = account.json()?;
-        let text = |field: &str| made[field].as_str().unwrap_or_default().to_owned();
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-        let address =
-            free.map_err(|error| Failure::unmet("a free port", error.to_string()))?.to_string();
-        Ok(Self {
-            endpoint: format!("http://{address}"),
-            address,
-            access_key: text("access_key"),
-            secret: text("secret"),
-        })
-    }
-
     fn rclone(&self, setting: &Setting) -> Result<Program, Failure> {
         let file = setting.work.join("rclone.conf");
         let text = format!(
