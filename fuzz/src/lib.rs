@@ -8,6 +8,7 @@
 pub mod canary;
 pub mod input;
 pub mod ring;
+pub mod s3;
 pub mod script;
 pub mod served;
 pub mod store;

@@ -52,6 +52,8 @@ impl Default for NewBucket {
 pub struct BucketInfo {
     /// Its name, `BUCKET@SNAPSHOT` for a snapshot.
     pub name: String,
+    /// Number of its volume; no other of the store's life has it.
+    pub id: u32,
     /// Bytes that its volume maps: index, log and values, before deduplication.
     pub mapped_bytes: u64,
     /// The domain inside which its chunks are deduplicated; none: the default one.
@@ -117,8 +119,11 @@ impl Buckets {
         if chunk_bytes as usize != BLOCK_BYTES {
             return Err(BucketsError::ChunkSize { chunk_bytes });
         }
-        let options =
-            BucketOptions { segments: new.segments, ..BucketOptions::new(random_bytes()?) };
+        let options = BucketOptions {
+            segments: new.segments,
+            created_unix_ms: Some(now_unix_ms()),
+            ..BucketOptions::new(random_bytes()?)
+        };
         let slot = self.shared.slot(name)?;
         let made = {
             let _alone = lock(&slot);
@@ -230,6 +235,7 @@ impl Buckets {
             let of_buckets = some.into_iter().filter(|volume| volume.kind == VolumeKind::Bucket);
             all.extend(of_buckets.map(|volume| BucketInfo {
                 name: volume.name,
+                id: volume.id,
                 mapped_bytes: volume.mapped_bytes,
                 domain: volume.domain,
                 taken_unix_s: volume.taken_unix_s,
@@ -238,6 +244,18 @@ impl Buckets {
                 return Ok(all);
             }
         }
+    }
+
+    /// When a bucket was made, in milliseconds since 1970. The bucket is opened for it once in the
+    /// life of this process. None: nobody knows, or it cannot be opened.
+    #[must_use]
+    pub fn created_unix_ms(&self, bucket: &BucketInfo) -> Option<u64> {
+        if let Some(created_unix_ms) = lock(&self.shared.created_unix_ms).get(&bucket.id) {
+            return *created_unix_ms;
+        }
+        let created_unix_ms = self.open(&bucket.name).ok()?.created_unix_ms();
+        lock(&self.shared.created_unix_ms).insert(bucket.id, created_unix_ms);
+        created_unix_ms
     }
 
     /// Deletes a bucket; one that holds objects only with `with_objects`. Its snapshots must have

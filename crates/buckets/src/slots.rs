@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) client: Client,
     pub(crate) options: BucketsOptions,
     state: Mutex<State>,
+    /// When buckets were made, by the number of their volumes: those that were asked for.
+    pub(crate) created_unix_ms: Mutex<HashMap<u32, Option<u64>>>,
     /// Wakes upkeep when it is to end.
     ending: Condvar,
 }
@@ -87,7 +89,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     pub(crate) fn new(client: Client, options: BucketsOptions) -> Self {
-        Self { client, options, state: Mutex::default(), ending: Condvar::new() }
+        let (state, created_unix_ms) = (Mutex::default(), Mutex::default());
+        Self { client, options, state, created_unix_ms, ending: Condvar::new() }
     }
 
     /// Has `upkeep` joined when buckets are closed.

@@ -44,7 +44,11 @@ fn a_bucket_is_made_filled_listed_emptied_and_deleted() {
     let photos = buckets.open("photos").unwrap();
     put(&photos, b"cat", b"meow");
     assert_eq!(get(&buckets.open("photos").unwrap(), b"cat").unwrap(), b"meow");
-    assert_eq!(buckets.list().unwrap()[0].name, "photos");
+    let listed = buckets.list().unwrap();
+    assert_eq!(listed[0].name, "photos");
+    let created_unix_ms = buckets.created_unix_ms(&listed[0]).unwrap();
+    assert!(created_unix_ms > 0 && created_unix_ms <= now_unix_ms());
+    assert_eq!(buckets.created_unix_ms(&listed[0]), Some(created_unix_ms));
     let refused = buckets.delete("photos", false);
     assert!(matches!(refused, Err(BucketsError::NotEmpty { objects: 1, .. })), "{refused:?}");
     let options = DeleteOptions { durability: Durability::Durable, now_ms: now_unix_ms() };

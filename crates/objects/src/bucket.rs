@@ -36,8 +36,8 @@ mod versions;
 use std::sync::Arc;
 
 use format::objects::settings::{
-    FIGURES_SETTING, Figures, QUOTA_SETTING, SEGMENTS_AUTO, SEGMENTS_CDC, SEGMENTS_FIXED,
-    SEGMENTS_SETTING, STRIPES, VERSIONS_SETTING, decode_number, encode_number,
+    CREATED_SETTING, FIGURES_SETTING, Figures, QUOTA_SETTING, SEGMENTS_AUTO, SEGMENTS_CDC,
+    SEGMENTS_FIXED, SEGMENTS_SETTING, STRIPES, VERSIONS_SETTING, decode_number, encode_number,
 };
 use store::Durability;
 
@@ -77,6 +77,8 @@ pub struct BucketOptions {
     pub segments: SegmentPolicy,
     /// Length of the log's ring, thin.
     pub ring_bytes: u64,
+    /// When the bucket is made, in milliseconds since 1970; none: nobody is to know.
+    pub created_unix_ms: Option<u64>,
 }
 
 impl BucketOptions {
@@ -84,7 +86,7 @@ impl BucketOptions {
     #[must_use]
     pub fn new(uuid: [u8; 16]) -> Self {
         let ring_bytes = IndexCreateOptions::new(uuid).ring_bytes;
-        Self { uuid, segments: SegmentPolicy::Auto, ring_bytes }
+        Self { uuid, segments: SegmentPolicy::Auto, ring_bytes, created_unix_ms: None }
     }
 }
 
@@ -134,6 +136,7 @@ struct Core {
     stripes: Stripes,
     usage: Usage,
     versions: Versions,
+    created_unix_ms: Option<u64>,
 }
 
 impl Bucket {
@@ -145,13 +148,16 @@ impl Bucket {
         volume: Arc<dyn BucketVolume>,
         options: &BucketOptions,
     ) -> Result<(), BucketError> {
-        let BucketOptions { uuid, ring_bytes, segments } = *options;
+        let BucketOptions { uuid, ring_bytes, segments, created_unix_ms } = *options;
         VolumeIndex::create(Arc::clone(&volume), &IndexCreateOptions { uuid, ring_bytes })?;
         let index = VolumeIndex::open(volume, &IndexOptions::default())?;
-        let value = vec![segments_number(segments)];
-        let key = SEGMENTS_SETTING.to_vec();
-        let change = Change::Set { table: Table::Settings, key, value };
-        Ok(index.apply(vec![change], Durability::Acknowledged)?)
+        let set = |key: &[u8], value| {
+            let (table, key) = (Table::Settings, key.to_vec());
+            Change::Set { table, key, value }
+        };
+        let mut changes = vec![set(SEGMENTS_SETTING, vec![segments_number(segments)])];
+        changes.extend(created_unix_ms.map(|ms| set(CREATED_SETTING, encode_number(ms))));
+        Ok(index.apply(changes, Durability::Acknowledged)?)
     }
 
     /// Opens the bucket that the volume holds, after a kill as well. Nothing is written.
@@ -170,7 +176,17 @@ impl Bucket {
         let usage = Usage::new(&figures, quota_bytes);
         let stripes = Stripes::new(figures);
         let is_read_only = options.read_only;
-        let core = Core { index, values, segments, is_read_only, stripes, usage, versions };
+        let created_unix_ms = read_number(&*index, CREATED_SETTING)?;
+        let core = Core {
+            index,
+            values,
+            segments,
+            is_read_only,
+            stripes,
+            usage,
+            versions,
+            created_unix_ms,
+        };
         Ok(Self { core: Arc::new(core) })
     }
 
@@ -190,6 +206,13 @@ impl Bucket {
     #[must_use]
     pub fn uuid(&self) -> [u8; 16] {
         self.core.index.uuid()
+    }
+
+    /// When the bucket was made, in milliseconds since 1970; a clone has the time of its origin.
+    /// None: an earlier version made it.
+    #[must_use]
+    pub fn created_unix_ms(&self) -> Option<u64> {
+        self.core.created_unix_ms
     }
 
     /// How values are cut into segments.

@@ -6,7 +6,6 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use buckets::OpenBucket;
 use bytes::Bytes;
@@ -15,9 +14,7 @@ use objects::bucket::Reader;
 use s3s::S3Result;
 use s3s::dto::StreamingBlob;
 use s3s::stream::{ByteStream, RemainingLength};
-use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, Receiver};
-use tokio::time::timeout;
 
 use crate::door::Door;
 
@@ -27,8 +24,6 @@ pub(crate) const PIECE_BYTES: u64 = 256 << 10;
 pub(crate) const PIECES_KEPT: usize = 16;
 /// Pieces that wait for the connection.
 const PIECES: usize = 3;
-/// How long a client may take nothing.
-const IDLE_TIME: Duration = Duration::from_mins(2);
 
 /// Bytes of an object that are still to be read.
 pub(crate) struct Unread {
@@ -70,16 +65,14 @@ impl Door {
         let is_whole = unread.is_empty();
         if !is_whole {
             let door = self.clone();
-            let runtime = Handle::current();
             tokio::task::spawn_blocking(move || {
                 while !unread.is_empty() {
                     let piece = unread.next(&door).map_err(|error| {
                         io::Error::other(error.message().unwrap_or("unreadable").to_owned())
                     });
                     let is_last = piece.is_err();
-                    let sent = runtime.block_on(timeout(IDLE_TIME, sender.send(piece)));
-                    // Nobody takes it, or nothing more can be read.
-                    if is_last || !matches!(sent, Ok(Ok(()))) {
+                    // Where the client has gone, or reads nothing, the connection has ended.
+                    if sender.blocking_send(piece).is_err() || is_last {
                         return;
                     }
                 }

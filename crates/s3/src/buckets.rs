@@ -1,6 +1,6 @@
 //! Buckets: made, listed, looked at and deleted.
 
-use ::buckets::NewBucket;
+use ::buckets::{BucketsError, NewBucket};
 use accounts::Account;
 use s3s::dto::{
     Bucket, BucketLocationConstraint, CreateBucketInput, CreateBucketOutput, GetBucketAclOutput,
@@ -20,8 +20,14 @@ pub(crate) async fn create(
     let name = input.bucket;
     let new = NewBucket { domain: account.domain.clone(), ..NewBucket::default() };
     door.blocking(move |door| {
-        let created = door.buckets.create(&name, &new);
-        created.map_err(|error| door.refuse(error, &name))?;
+        match door.buckets.create(&name, &new) {
+            Ok(()) => (),
+            // Who may make a bucket of this name may do all with it.
+            Err(BucketsError::Exists { .. }) if door.buckets.open(&name).is_ok() => {
+                return Err(s3_error!(BucketAlreadyOwnedByYou, "the bucket {name} is yours"));
+            }
+            Err(error) => return Err(door.refuse(error, &name)),
+        }
         Ok(CreateBucketOutput { location: Some(format!("/{name}")) })
     })
     .await
@@ -53,10 +59,10 @@ pub(crate) async fn list(
             let name = &bucket.name;
             !name.contains('@') && name.starts_with(prefix) && account.may_read(name)
         });
-        // The store does not keep when a bucket was made; clients want a date.
+        // Clients want a date; of buckets of earlier versions nobody knows it.
         let shown = shown.map(|bucket| Bucket {
+            creation_date: Some(timestamp(door.buckets.created_unix_ms(&bucket).unwrap_or(0))),
             name: Some(bucket.name),
-            creation_date: Some(timestamp(0)),
             bucket_region: None,
         });
         Ok(ListBucketsOutput {

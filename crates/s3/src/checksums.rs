@@ -21,6 +21,8 @@ pub(crate) struct Expected {
     md5: Option<[u8; 16]>,
     given: Vec<Checksum>,
     in_trailer: Vec<ChecksumAlgorithm>,
+    /// Computed though the sender does not give it.
+    planned: Option<ChecksumAlgorithm>,
 }
 
 impl Expected {
@@ -56,10 +58,35 @@ impl Expected {
         Ok(expected)
     }
 
+    /// Has the checksum computed that an upload was begun with.
+    ///
+    /// # Errors
+    /// `InvalidRequest` when the sender gives others.
+    pub(crate) fn plan(&mut self, planned: Option<&Checksum>) -> S3Result<()> {
+        let Some(algorithm) = planned.map(Checksum::algorithm) else { return Ok(()) };
+        let mut given = self.algorithms();
+        if let Some(other) = given.next().filter(|first| *first != algorithm)
+            && given.all(|given| given != algorithm)
+        {
+            let (begun, given) = (header_name(algorithm), header_name(other));
+            return Err(s3_error!(
+                InvalidRequest,
+                "the upload was begun for {begun}, and the part gives {given}"
+            ));
+        }
+        drop(given);
+        self.planned = Some(algorithm);
+        Ok(())
+    }
+
+    fn algorithms(&self) -> impl Iterator<Item = ChecksumAlgorithm> {
+        let given = self.given.iter().map(Checksum::algorithm);
+        given.chain(self.in_trailer.iter().copied()).chain(self.planned)
+    }
+
     /// Computes what the body is compared with.
     pub(crate) fn hashes(self) -> Hashes {
-        let algorithms = self.given.iter().map(Checksum::algorithm).chain(self.in_trailer.clone());
-        let mut all: Vec<ChecksumAlgorithm> = algorithms.collect();
+        let mut all: Vec<ChecksumAlgorithm> = self.algorithms().collect();
         all.sort_unstable();
         all.dedup();
         let computed = all.into_iter().map(|algorithm| (algorithm, Hash::new(algorithm))).collect();

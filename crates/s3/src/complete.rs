@@ -2,7 +2,8 @@
 //!
 //! The checksum of the object is made of those that its parts have: where all have one of the same
 //! algorithm, it is the checksum of their checksums, or for `FULL_OBJECT` (and CRC-64 always) that
-//! of the whole. One that the request gives must be it.
+//! of the whole. One that the request gives must be it. An upload that was begun for a checksum has
+//! that and no other.
 
 use format::objects::record::ETag;
 use format::objects::record::metadata::{Checksum, ChecksumAlgorithm};
@@ -16,7 +17,7 @@ use s3s::{S3Result, s3_error};
 use crate::checksums::{self, Texts};
 use crate::conditions::Conditions;
 use crate::door::{DURABLE, Door, now_ms, place};
-use crate::{etags, uploads};
+use crate::{etags, planned, uploads};
 
 /// All parts but the last have at least as many bytes.
 const PART_BYTES_MIN: u64 = 5 << 20;
@@ -40,7 +41,10 @@ pub(crate) async fn complete(
         let chosen = chosen(&parts, &stored)?;
         check_sizes(&chosen, input.mpu_object_size)?;
         check_part_checksums(&named, &chosen)?;
-        let made = checksum_of(&input, &chosen)?;
+        let begun = open.head_upload(key, upload).map_err(refuse)?;
+        let planned = begun.checksums.first();
+        planned::check_kind(planned, input.checksum_type.as_ref())?;
+        let made = checksum_of(&input, planned, &chosen)?;
         let mut md5 = Md5::new();
         chosen.iter().for_each(|part| md5.update(part.etag.md5));
         let options = CompleteOptions {
@@ -130,6 +134,7 @@ fn check_part_checksums(named: &[CompletedPart], chosen: &[&PartInfo]) -> S3Resu
 /// The checksum of the object, if its parts have some.
 fn checksum_of(
     input: &CompleteMultipartUploadInput,
+    planned: Option<&Checksum>,
     chosen: &[&PartInfo],
 ) -> S3Result<Option<Checksum>> {
     let given = [
@@ -140,8 +145,18 @@ fn checksum_of(
         (ChecksumAlgorithm::Sha256, &input.checksum_sha256),
     ];
     let given = given.into_iter().find_map(|(of, text)| text.as_ref().map(|text| (of, text)));
-    let asks_whole =
-        input.checksum_type.as_ref().is_some_and(|kind| kind.as_str() == ChecksumType::FULL_OBJECT);
+    let asks_whole = match planned {
+        Some(planned) => !planned.is_composite(),
+        None => {
+            let kind = input.checksum_type.as_ref();
+            kind.is_some_and(|kind| kind.as_str() == ChecksumType::FULL_OBJECT)
+        }
+    };
+    let asked = given.map(|(algorithm, _)| algorithm).or(planned.map(Checksum::algorithm));
+    if let Some(planned) = planned.filter(|planned| asked != Some(planned.algorithm())) {
+        let begun = planned.algorithm();
+        return Err(s3_error!(InvalidRequest, "the upload was begun for a checksum {begun:?}"));
+    }
     let of_all = |algorithm: ChecksumAlgorithm| -> Option<Vec<(Checksum, u64)>> {
         let of_part = |part: &&PartInfo| {
             let found = part.checksums.iter().find(|found| found.algorithm() == algorithm);
@@ -149,14 +164,14 @@ fn checksum_of(
         };
         chosen.iter().map(of_part).collect()
     };
-    let found = match given {
-        Some((algorithm, _)) => of_all(algorithm).map(|parts| (algorithm, parts)),
+    let found = match asked {
+        Some(algorithm) => of_all(algorithm).map(|parts| (algorithm, parts)),
         None => ChecksumAlgorithm::ALL
             .into_iter()
             .find_map(|algorithm| of_all(algorithm).map(|parts| (algorithm, parts))),
     };
     let Some((algorithm, parts)) = found else {
-        return match given {
+        return match asked {
             Some(_) => Err(s3_error!(InvalidRequest, "not all parts have this checksum")),
             None => Ok(None),
         };

@@ -7,8 +7,7 @@ use std::ops::Range;
 
 use ::buckets::{BucketsError, OpenBucket};
 use accounts::Account;
-use format::objects::record::metadata::Tags;
-use md5::{Digest, Md5};
+use format::objects::record::metadata::{Checksum, Tags};
 use objects::bucket::{
     Condition, CopiedMetadata, CopyOptions, CopyPartOptions, FinishOptions, Metadata, ObjectInfo,
     Put, PutOptions, Reader, UploadId,
@@ -20,7 +19,7 @@ use s3s::dto::{
 use s3s::{S3Error, S3Request, S3Result, s3_error};
 
 use crate::auth::denied;
-use crate::checksums::Texts;
+use crate::checksums::{Expected, Hashes, Texts};
 use crate::conditions::Conditions;
 use crate::door::{DURABLE, Door, now_ms, place, timestamp};
 use crate::etags;
@@ -142,7 +141,8 @@ pub(crate) async fn copy(
             };
             let writer = open.put(key.as_bytes(), options);
             let mut writer = writer.map_err(|error| refuse(error.into()))?;
-            let md5 = pump(door, &source, &mut reader, 0..info.size_bytes, |bytes| {
+            let hashes = Expected::default().hashes();
+            let (md5, _) = pump(door, &source, &mut reader, 0..info.size_bytes, hashes, |bytes| {
                 writer.write(bytes).map_err(|error| refuse(error.into()))
             })?;
             drop(from);
@@ -205,18 +205,22 @@ fn output(source: &ObjectInfo, put: &Put, now_ms: u64) -> CopyObjectOutput {
     CopyObjectOutput { copy_object_result: Some(result), ..CopyObjectOutput::default() }
 }
 
-/// Copies a part: its key, upload and number.
+/// Copies a part: its key, upload and number. Inside a bucket no bytes move, but for an upload that
+/// was begun for a checksum: they are read, to compute it.
 pub(crate) fn part(
     door: &Door,
     open: &OpenBucket,
     source: &Source,
     (key, upload, number): (&str, UploadId, u16),
     options: CopyPartOptions,
-) -> S3Result<Put> {
+) -> S3Result<(Put, Vec<Checksum>)> {
     let refuse = |error: BucketsError| door.refuse(error, &place(open.name(), key));
-    if source.bucket == open.name() {
+    let begun = open.head_upload(key.as_bytes(), upload);
+    let begun = begun.map_err(|error| refuse(error.into()))?;
+    let planned = begun.checksums.first();
+    if source.bucket == open.name() && planned.is_none() {
         let copied = open.copy_part(source.key.as_bytes(), key.as_bytes(), upload, number, options);
-        return copied.map_err(|error| refuse(error.into()));
+        return copied.map(|put| (put, Vec::new())).map_err(|error| refuse(error.into()));
     }
     let (_from, mut reader) = source.open(door, &options.source_condition)?;
     let size_bytes = reader.info().size_bytes;
@@ -226,21 +230,25 @@ pub(crate) fn part(
     }
     let writer = open.put_part(key.as_bytes(), upload, number, options.part);
     let mut writer = writer.map_err(|error| refuse(error.into()))?;
-    let md5 = pump(door, source, &mut reader, range, |bytes| {
+    let mut expected = Expected::default();
+    expected.plan(planned)?;
+    let hashes = expected.hashes();
+    let (md5, checksums) = pump(door, source, &mut reader, range, hashes, |bytes| {
         writer.write(bytes).map_err(|error| refuse(error.into()))
     })?;
-    writer.finish(FinishOptions::new(md5)).map_err(|error| refuse(error.into()))
+    let put = writer.finish(FinishOptions { md5, checksums: checksums.clone() });
+    put.map(|put| (put, checksums)).map_err(|error| refuse(error.into()))
 }
 
-/// Hands bytes of the source on; returns their MD5.
+/// Hands bytes of the source on; returns their MD5, and checksums.
 fn pump(
     door: &Door,
     source: &Source,
     reader: &mut Reader,
     mut range: Range<u64>,
+    mut hashes: Hashes,
     mut write: impl FnMut(&[u8]) -> Result<(), S3Error>,
-) -> S3Result<[u8; 16]> {
-    let mut md5 = Md5::new();
+) -> S3Result<([u8; 16], Vec<Checksum>)> {
     let mut piece = vec![0; PIECE_BYTES.min(range.end - range.start) as usize];
     while !range.is_empty() {
         let length = PIECE_BYTES.min(range.end - range.start);
@@ -248,11 +256,11 @@ fn pump(
         let found = reader.read_at(range.start, bytes);
         let found = found.map_err(|error| door.refuse(error, &source.place()))?;
         assert!(found as u64 == length, "an object knows how long it is");
-        md5.update(&*bytes);
+        hashes.update(bytes);
         write(bytes)?;
         range.start += length;
     }
-    Ok(md5.finalize().into())
+    hashes.verify(None)
 }
 
 /// A range of a source, which has both ends: `bytes=0-9`.

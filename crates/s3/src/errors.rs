@@ -86,6 +86,12 @@ fn no_space() -> S3Error {
     custom("InsufficientStorage", StatusCode::INSUFFICIENT_STORAGE, message)
 }
 
+/// The number of a part that the object does not have.
+pub(crate) fn no_part(parts: u16) -> S3Error {
+    let message = format!("the object has the parts 1 to {parts}");
+    custom("InvalidPartNumber", StatusCode::RANGE_NOT_SATISFIABLE, message)
+}
+
 fn quota_exceeded(message: String) -> S3Error {
     custom("QuotaExceeded", StatusCode::FORBIDDEN, message)
 }
@@ -101,16 +107,19 @@ fn custom(
     error
 }
 
+/// The body has other bytes than its signature says.
+pub(crate) fn other_sha256() -> S3Error {
+    let message = "the body does not have the SHA-256 it was signed with";
+    custom("XAmzContentSHA256Mismatch", StatusCode::BAD_REQUEST, message)
+}
+
 /// What s3s says of a body that does not come as it was announced. Its types are private, so their
 /// texts are all there is to tell them by.
 pub(crate) fn of_body(error: &(dyn std::error::Error + Send + Sync)) -> S3Error {
     let text = error.to_string();
     let has = |part: &str| text.contains(part);
     match () {
-        () if has("Sha256Mismatch") => {
-            let message = "the body does not have the SHA-256 it was signed with";
-            custom("XAmzContentSHA256Mismatch", StatusCode::BAD_REQUEST, message)
-        }
+        () if has("Sha256Mismatch") => other_sha256(),
         () if has("SignatureMismatch") => s3_error!(SignatureDoesNotMatch),
         () if has("Trailer") || has("ChunkMeta") || has("FormatError") => {
             s3_error!(InvalidRequest, "the chunks of the body cannot be read")

@@ -6,8 +6,9 @@ use format::objects::record::metadata::ContentHeader;
 use hyper::StatusCode;
 use objects::bucket::{Condition, ObjectInfo};
 use s3s::dto::{
-    self, ChecksumMode, GetObjectAttributesInput, GetObjectAttributesOutput, GetObjectInput,
-    GetObjectOutput, HeadObjectInput, HeadObjectOutput, ObjectAttributes, StorageClass,
+    self, ChecksumMode, GetObjectAttributesInput, GetObjectAttributesOutput,
+    GetObjectAttributesParts, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
+    ObjectAttributes, StorageClass,
 };
 use s3s::{S3Response, S3Result, s3_error};
 
@@ -15,6 +16,7 @@ use crate::body::Unread;
 use crate::checksums::Texts;
 use crate::conditions::Conditions;
 use crate::door::{Door, now_ms, place, timestamp};
+use crate::errors::no_part;
 use crate::{etags, metadata};
 
 /// Reads an object, or a range of it.
@@ -39,8 +41,7 @@ pub(crate) async fn get(
         let reader = reader.ok_or_else(|| s3_error!(NoSuchKey))?;
         let info = reader.info().clone();
         conditions.judge_read(&info)?;
-        check_part(part, &info)?;
-        let range = bytes_of(asked, info.size_bytes)?;
+        let range = bytes_of(asked, part, &info)?;
         let bytes = range.clone().unwrap_or(0..info.size_bytes);
         let mut unread = Unread { reader, bytes, place, _bucket: open };
         let first = unread.next(door)?;
@@ -49,6 +50,7 @@ pub(crate) async fn get(
     let (info, range, first, unread) = opened.await?;
     let body = door.sending(first, unread);
     let mut output = described(&info, range.as_ref(), wants_checksums);
+    output.parts_count = part.and(info.etag.parts).map(i32::from);
     output.body = Some(body);
     let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     Ok(S3Response::with_status(output, status))
@@ -68,9 +70,9 @@ pub(crate) async fn head(
     };
     let info = info(door, input.bucket, input.key).await?;
     conditions.judge_read(&info)?;
-    check_part(input.part_number, &info)?;
-    let range = bytes_of(input.range, info.size_bytes)?;
-    let output = described(&info, range.as_ref(), wants_checksums);
+    let range = bytes_of(input.range, input.part_number, &info)?;
+    let mut output = described(&info, range.as_ref(), wants_checksums);
+    output.parts_count = input.part_number.and(info.etag.parts).map(i32::from);
     let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     Ok(S3Response::with_status(without_body(output), status))
 }
@@ -98,6 +100,12 @@ pub(crate) async fn attributes(
         e_tag: wants(ObjectAttributes::ETAG).then(|| etags::outgoing(&info.etag)),
         last_modified: Some(timestamp(info.created_unix_ms)),
         object_size: wants(ObjectAttributes::OBJECT_SIZE).then_some(info.size_bytes as i64),
+        object_parts: info.etag.parts.filter(|_| wants(ObjectAttributes::OBJECT_PARTS)).map(
+            |parts| GetObjectAttributesParts {
+                total_parts_count: Some(i32::from(parts)),
+                ..GetObjectAttributesParts::default()
+            },
+        ),
         storage_class: wants(ObjectAttributes::STORAGE_CLASS)
             .then(|| StorageClass::from_static(StorageClass::STANDARD)),
         ..GetObjectAttributesOutput::default()
@@ -119,20 +127,34 @@ fn wants_checksums(mode: Option<&ChecksumMode>) -> bool {
     mode.is_some_and(|mode| mode.as_str() == ChecksumMode::ENABLED)
 }
 
-/// Objects do not remember where their parts began.
-fn check_part(part: Option<i32>, info: &ObjectInfo) -> S3Result<()> {
-    match part {
-        None => Ok(()),
-        Some(1) if info.etag.parts.is_none() => Ok(()),
-        Some(_) => {
-            Err(s3_error!(NotImplemented, "parts of a completed object cannot be asked for"))
-        }
+/// The bytes that a range or the number of a part names; none: the whole object is asked for.
+fn bytes_of(
+    range: Option<dto::Range>,
+    part: Option<i32>,
+    info: &ObjectInfo,
+) -> S3Result<Option<Range<u64>>> {
+    match (range, part) {
+        (Some(_), Some(_)) => Err(s3_error!(InvalidRequest, "a range and a part are two things")),
+        (Some(range), None) => Ok(Some(range.check(info.size_bytes)?)),
+        (None, Some(part)) => bytes_of_part(part, info),
+        (None, None) => Ok(None),
     }
 }
 
-/// The bytes that a range names; none: the whole object is asked for.
-fn bytes_of(range: Option<dto::Range>, size_bytes: u64) -> S3Result<Option<Range<u64>>> {
-    Ok(range.map(|range| range.check(size_bytes)).transpose()?)
+/// Objects do not remember where their parts began: one with several is not read by their numbers.
+fn bytes_of_part(part: i32, info: &ObjectInfo) -> S3Result<Option<Range<u64>>> {
+    let parts = info.etag.parts.unwrap_or(1);
+    if !(1..=i32::from(parts)).contains(&part) {
+        return Err(no_part(parts));
+    }
+    match parts {
+        1 if info.size_bytes == 0 => Ok(None),
+        1 => Ok(Some(0..info.size_bytes)),
+        _ => Err(s3_error!(
+            NotImplemented,
+            "the store does not keep where the {parts} parts of the object begin"
+        )),
+    }
 }
 
 fn described(info: &ObjectInfo, range: Option<&Range<u64>>, checksums: bool) -> GetObjectOutput {
@@ -144,6 +166,7 @@ fn described(info: &ObjectInfo, range: Option<&Range<u64>>, checksums: bool) -> 
         false => Texts::default(),
     };
     let tags = said.tags.pairs().len();
+    let (user, missing_meta) = metadata::user(said);
     GetObjectOutput {
         accept_ranges: Some("bytes".to_owned()),
         content_length: Some(length as i64),
@@ -159,7 +182,8 @@ fn described(info: &ObjectInfo, range: Option<&Range<u64>>, checksums: bool) -> 
         cache_control: metadata::header(said, ContentHeader::CacheControl),
         website_redirect_location: metadata::header(said, ContentHeader::Redirect),
         expires: metadata::expires(said),
-        metadata: metadata::user(said),
+        metadata: user,
+        missing_meta,
         tag_count: (tags > 0).then_some(tags as i32),
         checksum_crc32: texts.crc32,
         checksum_crc32c: texts.crc32c,
@@ -186,6 +210,8 @@ fn without_body(output: GetObjectOutput) -> HeadObjectOutput {
         website_redirect_location: output.website_redirect_location,
         expires: output.expires,
         metadata: output.metadata,
+        missing_meta: output.missing_meta,
+        parts_count: output.parts_count,
         checksum_crc32: output.checksum_crc32,
         checksum_crc32c: output.checksum_crc32c,
         checksum_crc64nvme: output.checksum_crc64nvme,

@@ -1,18 +1,33 @@
 //! One request: what never reaches s3s, and what is added to its answers.
 
-use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HeaderMap, HeaderValue, ORIGIN};
+use std::time::Duration;
+
+use hyper::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue, ORIGIN,
+};
 use hyper::{Method, Request, StatusCode, body::Incoming};
+use s3s::region::Region;
 use s3s::service::S3Service;
 use s3s::{Body, HttpError, HttpResponse, S3Error, S3ErrorCode, s3_error};
 
 use crate::door::Door;
+use crate::errors::other_sha256;
 use crate::metadata::percent_decoded;
+use crate::paced::{Paced, Seen};
+use crate::xml::well_formed;
+
+/// Most bytes of a document that a client sends: a thousand keys to delete, ten thousand parts.
+pub(crate) const DOCUMENT_BYTES_MAX: usize = 8 << 20;
+/// The region that clients are told to sign for; any other that is one does as well.
+const REGION: &str = "us-east-1";
+const XML: HeaderValue = HeaderValue::from_static("application/xml");
 
 /// Answers a request.
 pub(crate) async fn answer(
     door: &Door,
     service: &S3Service,
     request: Request<Incoming>,
+    idle_time: Duration,
 ) -> Result<HttpResponse, HttpError> {
     let text = |name: &str| {
         let value = request.headers().get(name);
@@ -30,7 +45,24 @@ pub(crate) async fn answer(
     if let Err(refused) = check(request.headers(), request.uri().query(), &method) {
         return refusal(refused).map(|answer| waits.end(answer));
     }
-    let mut answer = waits.end(service.call(request.map(Body::from)).await?);
+    if let Some(region) = foreign_region(request.headers(), request.uri().query()) {
+        return Ok(waits.end(wrong_region(&region)));
+    }
+    let (head, body) = request.into_parts();
+    let (body, seen) = Paced::new(body, idle_time);
+    let hash = head.headers.get("x-amz-content-sha256");
+    let is_streamed = hash.is_some_and(|value| value.as_bytes().starts_with(b"STREAMING-"));
+    let request = Request::from_parts(head, Body::http_body(body));
+    let mut answer = service.call(request).await?;
+    if let Some(refused) = refused_body(&answer, &seen, is_streamed) {
+        answer = refusal(refused)?;
+    }
+    if answer.headers().get(CONTENT_TYPE) == Some(&XML)
+        && let Some(document) = answer.body().bytes()
+    {
+        *answer.body_mut() = well_formed(document).into();
+    }
+    let mut answer = waits.end(answer);
     if let (Some(origin), Some(bucket)) = (origin, bucket) {
         let cors = door.cors_of(bucket).await;
         let added = cors.headers(&origin, method.as_str(), &[], false);
@@ -82,10 +114,68 @@ fn check(headers: &HeaderMap, query: Option<&str>, method: &Method) -> Result<()
     if starts("authorization", "AWS ") || has_query("AWSAccessKeyId") || has_query("Signature") {
         return Err(s3_error!(NotImplemented, "requests are signed with version 4"));
     }
-    if method == Method::POST && starts("content-type", "multipart/form-data") {
+    let content_type = headers.get(CONTENT_TYPE).map(|value| value.as_bytes().to_ascii_lowercase());
+    let is_form = content_type.is_some_and(|value| value.starts_with(b"multipart/form-data"));
+    if method == Method::POST && is_form {
         return Err(s3_error!(NotImplemented, "objects are not put by forms"));
     }
     Ok(())
+}
+
+/// What an answer is that s3s calls an internal error, or another, because of the body. Its own
+/// internal errors have no message, ours have one.
+fn refused_body(answer: &HttpResponse, seen: &Seen, is_streamed: bool) -> Option<S3Error> {
+    if answer.status().is_success() {
+        return None;
+    }
+    if let Some(failure) = seen.failure() {
+        return Some(failure.refusal());
+    }
+    let document = answer.body().bytes().filter(|_| seen.length_bytes() > 0)?;
+    if !document.ends_with(b"<Error><Code>InternalError</Code></Error>") {
+        return None;
+    }
+    Some(match seen.length_bytes() > DOCUMENT_BYTES_MAX as u64 {
+        true => {
+            s3_error!(MaxMessageLengthExceeded, "a document has at most {DOCUMENT_BYTES_MAX} bytes")
+        }
+        false if is_streamed => s3_error!(InvalidRequest, "the chunks of the body cannot be read"),
+        false => other_sha256(),
+    })
+}
+
+/// The region of a signature, when it is the name of none: `US` of an s3cmd without settings.
+pub(crate) fn foreign_region(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+    let header = headers.get("authorization").and_then(|value| value.to_str().ok());
+    let in_header = header
+        .filter(|value| value.starts_with("AWS4-"))
+        .and_then(|value| value.split_once("Credential=")?.1.split([',', ' ']).next())
+        .map(str::to_owned);
+    let in_query = || {
+        let pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+        let mut found = pairs.filter(|(name, _)| name.eq_ignore_ascii_case("x-amz-credential"));
+        percent_decoded(found.next()?.1)
+    };
+    let credential = in_header.or_else(in_query)?;
+    let region = credential.split('/').nth_back(2)?;
+    Region::new(region.into()).is_err().then(|| region.to_owned())
+}
+
+/// Names the region, as Amazon does: clients sign once more.
+fn wrong_region(region: &str) -> HttpResponse {
+    let region: String = region.chars().filter(|one| one.is_ascii_alphanumeric()).collect();
+    let document = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error>\
+         <Code>AuthorizationHeaderMalformed</Code><Message>The authorization header is malformed; \
+         the region '{region}' is wrong; expecting '{REGION}'</Message>\
+         <Region>{REGION}</Region></Error>"
+    );
+    let mut answer = HttpResponse::new(document.into());
+    *answer.status_mut() = StatusCode::BAD_REQUEST;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, XML);
+    headers.insert("x-amz-bucket-region", HeaderValue::from_static(REGION));
+    answer
 }
 
 async fn preflight(

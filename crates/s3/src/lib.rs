@@ -2,10 +2,13 @@
 //!
 //! ```text
 //! server.rs ─ http.rs            listeners, connections; what never reaches s3s; CORS
+//!   │           └─ xml.rs         answers that every reader of XML takes
+//!   ├─ paced.rs, patient.rs       clients that stop sending, or reading
 //!   └─ s3s (routes, XML, signatures)
 //!        ├─ auth.rs, refused.rs  who asks, whether it may, and what nobody may ask for
 //!        └─ service.rs           one method for each operation, handed on to:
-//!             ├─ put.rs, get.rs, delete.rs, copy.rs, uploads.rs, complete.rs
+//!             ├─ put.rs, get.rs, delete.rs, copy.rs, uploads.rs,
+//!             │  planned.rs, complete.rs
 //!             ├─ listing.rs, buckets.rs
 //!             ├─ tags.rs, settings.rs          tags; lifecycle, CORS and tags of buckets
 //!             ├─ body.rs, received.rs          bodies, in bounded memory both ways
@@ -42,10 +45,15 @@ mod door;
 mod error;
 mod errors;
 mod etags;
+#[doc(hidden)]
+pub mod fuzzed;
 mod get;
 mod http;
 mod listing;
 mod metadata;
+mod paced;
+mod patient;
+mod planned;
 mod put;
 mod received;
 mod refused;
@@ -54,6 +62,7 @@ mod service;
 mod settings;
 mod tags;
 mod uploads;
+mod xml;
 
 pub use error::S3Error;
-pub use server::{S3Options, S3Server};
+pub use server::{S3Options, S3Server, Timeouts};

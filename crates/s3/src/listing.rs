@@ -82,7 +82,7 @@ pub(crate) async fn list_v2(
     let owner = input.fetch_owner.unwrap_or(false).then_some(owner);
     Ok(ListObjectsV2Output {
         is_truncated: Some(listing.next.is_some()),
-        next_continuation_token: listing.next.as_ref().map(|next| URL_SAFE_NO_PAD.encode(next)),
+        next_continuation_token: listing.next.as_deref().map(token_of),
         key_count: Some((listing.objects.len() + listing.prefixes.len()) as i32),
         contents: Some(objects(&listing, is_url, owner)),
         common_prefixes: Some(prefixes(&listing, is_url)),
@@ -121,7 +121,7 @@ fn texts(prefix: &Option<String>, delimiter: &Option<String>) -> (String, String
 
 /// Where a listing goes on behind a marker: a key, or a prefix that was listed as one entry. None:
 /// nothing can be behind it.
-fn position_behind(marker: &str, prefix: &str, delimiter: &str) -> Option<Vec<u8>> {
+pub(crate) fn position_behind(marker: &str, prefix: &str, delimiter: &str) -> Option<Vec<u8>> {
     let rest = marker.strip_prefix(prefix).unwrap_or_default();
     let is_prefix = !delimiter.is_empty()
         && rest.find(delimiter).is_some_and(|at| at + delimiter.len() == rest.len());
@@ -132,12 +132,19 @@ fn position_behind(marker: &str, prefix: &str, delimiter: &str) -> Option<Vec<u8
     }
 }
 
-fn position_of(token: &str) -> S3Result<Vec<u8>> {
+/// The token of a position.
+pub(crate) fn token_of(position: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(position)
+}
+
+/// # Errors
+/// `InvalidArgument`.
+pub(crate) fn position_of(token: &str) -> S3Result<Vec<u8>> {
     let decoded = URL_SAFE_NO_PAD.decode(token);
     decoded.map_err(|_| s3_error!(InvalidArgument, "the continuation token is none of ours"))
 }
 
-fn is_url(encoding: Option<&EncodingType>) -> S3Result<bool> {
+pub(crate) fn is_url(encoding: Option<&EncodingType>) -> S3Result<bool> {
     match encoding.map(EncodingType::as_str) {
         None => Ok(false),
         Some(EncodingType::URL) => Ok(true),

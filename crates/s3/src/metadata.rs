@@ -3,6 +3,7 @@
 use format::objects::record::metadata::{
     ContentHeader, ContentHeaders, MetadataError, Tags, UserMetadata,
 };
+use hyper::header::{HeaderName, HeaderValue};
 use objects::bucket::Metadata;
 use s3s::dto::{self, Timestamp, TimestampFormat};
 use s3s::{S3Result, s3_error};
@@ -23,7 +24,7 @@ pub(crate) struct Said {
 
 impl Said {
     /// # Errors
-    /// `MetadataTooLarge`, `InvalidTag`.
+    /// `MetadataTooLarge`, `InvalidTag`; `InvalidArgument` for what no header can hold.
     pub(crate) fn metadata(self) -> S3Result<Metadata> {
         let expires = self.expires.as_ref().and_then(http_date);
         let encoding = self.content_encoding.as_deref().and_then(without_framing);
@@ -39,6 +40,9 @@ impl Said {
         let headers = headers.into_iter().filter_map(|(name, text)| text.map(|text| (name, text)));
         let mut user: Vec<_> = self.user.unwrap_or_default().into_iter().collect();
         user.sort();
+        if let Some((name, _)) = user.iter().find(|(_, value)| value.contains(is_control)) {
+            return Err(s3_error!(InvalidArgument, "x-amz-meta-{name} holds a control character"));
+        }
         Ok(Metadata {
             content_headers: ContentHeaders::new(headers.collect()).map_err(too_large)?,
             user_metadata: UserMetadata::new(user).map_err(too_large)?,
@@ -73,15 +77,26 @@ pub(crate) fn tags_of_header(text: &str) -> S3Result<Tags> {
     let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let decoded = pairs.map(|(key, value)| Some((percent_decoded(key)?, percent_decoded(value)?)));
     let decoded: Option<Vec<_>> = decoded.collect();
-    let decoded = decoded.ok_or_else(|| s3_error!(InvalidTag, "the tags cannot be read"))?;
-    Tags::new(decoded).map_err(|error| s3_error!(InvalidTag, "{error}"))
+    tags_of(decoded.ok_or_else(|| s3_error!(InvalidTag, "the tags cannot be read"))?)
+}
+
+fn tags_of(pairs: Vec<(String, String)>) -> S3Result<Tags> {
+    if pairs.iter().any(|(key, value)| key.contains(is_control) || value.contains(is_control)) {
+        return Err(s3_error!(InvalidTag, "a tag holds a control character"));
+    }
+    Tags::new(pairs).map_err(|error| s3_error!(InvalidTag, "{error}"))
+}
+
+/// What neither headers nor documents can hold.
+fn is_control(character: char) -> bool {
+    character.is_control() && character != '\t'
 }
 
 /// Tags of a body.
 pub(crate) fn tags_of_set(set: Vec<dto::Tag>) -> S3Result<Tags> {
     let pairs = set.into_iter();
     let pairs = pairs.map(|tag| (tag.key.unwrap_or_default(), tag.value.unwrap_or_default()));
-    Tags::new(pairs.collect()).map_err(|error| s3_error!(InvalidTag, "{error}"))
+    tags_of(pairs.collect())
 }
 
 /// Tags for a body.
@@ -90,9 +105,10 @@ pub(crate) fn set_of_tags(tags: &Tags) -> Vec<dto::Tag> {
     pairs.map(|(key, value)| dto::Tag { key: Some(key), value: Some(value) }).collect()
 }
 
-/// A content header of an object.
+/// A content header of an object; none when what another door put cannot be one of HTTP.
 pub(crate) fn header(metadata: &Metadata, header: ContentHeader) -> Option<String> {
-    metadata.content_headers.get(header).map(str::to_owned)
+    let text = metadata.content_headers.get(header)?;
+    HeaderValue::try_from(text).is_ok().then(|| text.to_owned())
 }
 
 /// When the object says that it ends being fresh.
@@ -101,10 +117,16 @@ pub(crate) fn expires(metadata: &Metadata) -> Option<Timestamp> {
     Timestamp::parse(TimestampFormat::HttpDate, text).ok()
 }
 
-/// User metadata for an answer.
-pub(crate) fn user(metadata: &Metadata) -> Option<dto::Metadata> {
+/// User metadata for an answer, and how many pairs no header can hold: another door put them.
+pub(crate) fn user(metadata: &Metadata) -> (Option<dto::Metadata>, Option<i32>) {
+    let fits = |(name, value): &&(String, String)| {
+        HeaderName::try_from(name).is_ok() && !value.contains(is_control)
+    };
     let pairs = metadata.user_metadata.pairs();
-    (!pairs.is_empty()).then(|| pairs.iter().cloned().collect())
+    let shown: dto::Metadata = pairs.iter().filter(fits).cloned().collect();
+    let missing = pairs.len() - pairs.iter().filter(fits).count();
+    let missing = (missing > 0).then_some(missing as i32);
+    ((!shown.is_empty()).then_some(shown), missing)
 }
 
 /// The text of a query; none when it is no text.

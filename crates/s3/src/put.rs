@@ -3,7 +3,7 @@
 use ::buckets::BucketsError;
 use objects::bucket::{FinishOptions, PutOptions};
 use s3s::dto::{PutObjectInput, PutObjectOutput};
-use s3s::{S3Request, S3Response, S3Result};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 use crate::checksums::{Expected, Texts};
 use crate::conditions::Conditions;
@@ -12,6 +12,18 @@ use crate::etags;
 use crate::metadata::Said;
 use crate::received::Sent;
 
+/// Bytes of an object.
+const OBJECT_BYTES_MAX: i64 = 5 << 40;
+
+/// # Errors
+/// `EntityTooLarge`, before anything of the body is read.
+pub(crate) fn check_length(announced: Option<i64>) -> S3Result<()> {
+    match announced.is_some_and(|bytes| bytes > OBJECT_BYTES_MAX) {
+        true => Err(s3_error!(EntityTooLarge, "an object has at most 5 TiB")),
+        false => Ok(()),
+    }
+}
+
 /// Puts an object.
 pub(crate) async fn put(
     door: &Door,
@@ -19,6 +31,7 @@ pub(crate) async fn put(
 ) -> S3Result<S3Response<PutObjectOutput>> {
     let expected = Expected::from_headers(&request.headers)?;
     let input = request.input;
+    check_length(input.content_length)?;
     let sent =
         Sent { body: input.body, length: input.content_length, trailing: request.trailing_headers };
     let said = Said {

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Invariant: a thread that saw `End` saw every byte that the client announced and signed. At most
-//! [`PIECES`] pieces wait. A short body is read whole first, so that a slow sender holds no thread.
+//! [`PIECES`] pieces wait. A short body is read whole first, so that a slow sender holds no thread;
+//! `paced.rs` gives up senders that stop.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use bytes::Bytes;
 use format::objects::record::metadata::Checksum;
@@ -18,7 +18,6 @@ use hyper::HeaderMap;
 use s3s::dto::StreamingBlob;
 use s3s::{S3Error, S3Result, TrailingHeaders, s3_error};
 use tokio::sync::mpsc::{self, Receiver};
-use tokio::time::timeout;
 
 use crate::checksums::Expected;
 use crate::door::Door;
@@ -28,8 +27,6 @@ use crate::errors::of_body;
 const PIECES: usize = 8;
 /// A body that is announced as no longer than this is read before a thread takes it.
 const SHORT_BYTES: i64 = 128 << 10;
-/// How long a sender may send nothing.
-const IDLE_TIME: Duration = Duration::from_mins(1);
 
 /// A body on its way.
 pub(crate) struct Sent {
@@ -143,11 +140,10 @@ struct Source {
 impl Source {
     async fn next(&mut self) -> Piece {
         let Some(body) = &mut self.sent.body else { return self.end() };
-        match timeout(IDLE_TIME, body.next()).await {
-            Err(_) => Piece::Failed(s3_error!(RequestTimeout)),
-            Ok(Some(Err(error))) => Piece::Failed(of_body(&*error)),
-            Ok(None) => self.end(),
-            Ok(Some(Ok(bytes))) => {
+        match body.next().await {
+            Some(Err(error)) => Piece::Failed(of_body(&*error)),
+            None => self.end(),
+            Some(Ok(bytes)) => {
                 self.length_bytes += bytes.len() as u64;
                 match self.announced().is_some_and(|length| self.length_bytes > length) {
                     true => Piece::Failed(s3_error!(IncompleteBody)),

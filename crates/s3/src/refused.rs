@@ -4,6 +4,8 @@
 use hyper::HeaderMap;
 use s3s::{S3Result, s3_error};
 
+use crate::metadata::percent_decoded;
+
 /// Beginnings of headers that ask for what is not done here.
 const REFUSED: [&str; 11] = [
     "x-amz-server-side-encryption",
@@ -78,6 +80,13 @@ const SIGNATURE: [&str; 8] = [
 /// # Errors
 /// `NotImplemented`, naming what is not done here.
 pub(crate) fn check(headers: &HeaderMap, query: Option<&str>) -> S3Result<()> {
+    let source = headers.get("x-amz-copy-source").and_then(|value| value.to_str().ok());
+    if source.and_then(percent_decoded).is_some_and(|source| is_of_snapshot(&source)) {
+        return Err(s3_error!(
+            NotImplemented,
+            "a snapshot is no source of a copy: read the object and put it"
+        ));
+    }
     for (name, value) in headers {
         let name = name.as_str();
         let value = value.to_str().unwrap_or_default();
@@ -94,6 +103,12 @@ pub(crate) fn check(headers: &HeaderMap, query: Option<&str>) -> S3Result<()> {
     }
     let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
     pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).try_for_each(check_query)
+}
+
+/// s3s has names of buckets in this header by Amazon's rules, and would call it no header.
+fn is_of_snapshot(source: &str) -> bool {
+    let source = source.strip_prefix('/').unwrap_or(source);
+    source.split('/').next().is_some_and(|bucket| bucket.contains('@'))
 }
 
 fn check_query((name, value): (&str, &str)) -> S3Result<()> {

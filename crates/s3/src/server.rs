@@ -19,6 +19,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use objects::buffers::Buffers;
+use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::{S3Service, S3ServiceBuilder};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
@@ -30,6 +31,7 @@ use crate::body::{PIECE_BYTES, PIECES_KEPT};
 use crate::door::{Door, Observer};
 use crate::error::S3Error;
 use crate::http;
+use crate::patient::Patient;
 
 /// Threads that drive connections.
 const CONNECTION_THREADS: usize = 2;
@@ -37,8 +39,6 @@ const CONNECTION_THREADS: usize = 2;
 const BLOCKING_THREADS: usize = 256;
 /// Connections at once; others wait to be accepted.
 const CONNECTIONS: u32 = 1024;
-/// How long a client may take to send the head of a request.
-const HEAD_TIME: Duration = Duration::from_mins(1);
 /// Most bytes that are received at once: what stays in the processor's cache until it is hashed.
 const READ_BYTES_MAX: usize = 128 << 10;
 /// How long requests may take that are under way when the server stops.
@@ -54,6 +54,27 @@ pub struct S3Options {
     pub accounts: Arc<Accounts>,
     /// Takes notes for the operator: damage, and files of accounts that cannot be read.
     pub observer: Box<dyn Fn(&str) + Send + Sync>,
+    /// When clients are given up.
+    pub timeouts: Timeouts,
+}
+
+/// When a client is given up that holds a connection and does nothing with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// It sends no whole head of a request.
+    pub head: Duration,
+    /// It sends nothing of a body. A body of less than 1 KiB a second is given up later.
+    pub body: Duration,
+    /// It reads nothing of an answer.
+    pub answer: Duration,
+}
+
+impl Default for Timeouts {
+    /// A minute, a minute, and two.
+    fn default() -> Self {
+        let minute = Duration::from_mins(1);
+        Self { head: minute, body: minute, answer: 2 * minute }
+    }
 }
 
 /// The door of S3. Dropped, it cuts all requests.
@@ -62,7 +83,7 @@ pub struct S3Options {
 /// # use std::sync::Arc;
 /// # use accounts::Accounts;
 /// # use buckets::{Buckets, BucketsOptions};
-/// # use s3::{S3Options, S3Server};
+/// # use s3::{S3Options, S3Server, Timeouts};
 /// # use store::{CreateOptions, Options, Store};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let disk = store::create_in_memory(&CreateOptions::new(64 << 20), 1)?;
@@ -73,6 +94,7 @@ pub struct S3Options {
 ///     buckets: buckets.clone(),
 ///     accounts,
 ///     observer: Box::new(|note| eprintln!("{note}")),
+///     timeouts: Timeouts::default(),
 /// };
 /// let mut server = S3Server::start(options)?;
 /// let address = server.listen("127.0.0.1:0".parse()?)?;
@@ -94,6 +116,7 @@ struct State {
     door: Door,
     service: S3Service,
     places: Arc<Semaphore>,
+    timeouts: Timeouts,
 }
 
 impl S3Server {
@@ -110,7 +133,7 @@ impl S3Server {
             .enable_time()
             .build()
             .map_err(S3Error::Runtime)?;
-        let S3Options { buckets, accounts, observer } = options;
+        let S3Options { buckets, accounts, observer, timeouts } = options;
         let observer = Observer::from(observer);
         let pieces = Buffers::new(PIECES_KEPT, PIECE_BYTES as usize);
         let door = Door { buckets, accounts, observer, pieces };
@@ -118,8 +141,11 @@ impl S3Server {
         builder.set_auth(door.clone());
         builder.set_access(door.clone());
         builder.set_validation(BucketNames);
+        let mut config = S3Config::default();
+        config.xml_max_body_size = http::DOCUMENT_BYTES_MAX;
+        builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config))));
         let places = Arc::new(Semaphore::new(CONNECTIONS as usize));
-        let state = Arc::new(State { door, service: builder.build(), places });
+        let state = Arc::new(State { door, service: builder.build(), places, timeouts });
         Ok(Self { runtime, state, stopping: watch::Sender::new(false) })
     }
 
@@ -168,14 +194,18 @@ async fn accept(listener: TcpListener, state: Arc<State>, mut stopping: watch::R
 async fn serve(stream: TcpStream, state: &Arc<State>, mut stopping: watch::Receiver<bool>) {
     // Answers are sent whole; that the option cannot be set costs time only.
     let _ = stream.set_nodelay(true);
+    let stream = Patient::new(stream, state.timeouts.answer);
     let service = service_fn(|request| {
         let state = Arc::clone(state);
-        async move { http::answer(&state.door, &state.service, request).await }
+        let idle_time = state.timeouts.body;
+        async move { http::answer(&state.door, &state.service, request, idle_time).await }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
+        .header_read_timeout(state.timeouts.head)
         .max_buf_size(READ_BYTES_MAX)
+        // Who says that no more comes still hears the answer.
+        .half_close(true)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     // How a connection ends is its client's matter: requests have had their answers.

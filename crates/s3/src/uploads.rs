@@ -3,9 +3,10 @@
 use ::buckets::BucketsError;
 use objects::bucket::{
     CopyPartOptions, FinishOptions, PartOptions, UploadId, UploadInfo, UploadOptions,
+    UploadsListing,
 };
 use s3s::dto::{
-    AbortMultipartUploadInput, CopyPartResult, CreateMultipartUploadInput,
+    AbortMultipartUploadInput, CommonPrefix, CopyPartResult, CreateMultipartUploadInput,
     CreateMultipartUploadOutput, ListMultipartUploadsInput, ListMultipartUploadsOutput,
     ListPartsInput, ListPartsOutput, MultipartUpload, Part, UploadPartCopyInput,
     UploadPartCopyOutput, UploadPartInput, UploadPartOutput,
@@ -16,8 +17,10 @@ use crate::checksums::{Expected, Texts};
 use crate::copy::{self, Source};
 use crate::door::{DURABLE, Door, now_ms, place, timestamp};
 use crate::etags;
-use crate::listing::{limit_of, name_out};
+use crate::listing::{is_url, limit_of, name_out};
 use crate::metadata::Said;
+use crate::planned;
+use crate::put::check_length;
 use crate::received::Sent;
 
 /// Begins an upload.
@@ -40,10 +43,12 @@ pub(crate) async fn begin(
     let now_ms = now_ms();
     let options = UploadOptions { metadata, expires_unix_ms: None, durability: DURABLE, now_ms };
     let (bucket, key) = (input.bucket, input.key);
-    let (checksum_algorithm, checksum_type) = (input.checksum_algorithm, input.checksum_type);
+    let planned =
+        planned::planned(input.checksum_algorithm.as_ref(), input.checksum_type.as_ref())?;
+    let (checksum_algorithm, checksum_type) = planned::shown(planned.as_ref());
     door.blocking(move |door| {
         let open = door.open_for_changes(&bucket)?;
-        let begun = open.begin_upload(key.as_bytes(), options);
+        let begun = open.begin_upload_planned(key.as_bytes(), options, planned);
         let upload = begun.map_err(|error| door.refuse(error, &place(&bucket, &key)))?;
         Ok(CreateMultipartUploadOutput {
             bucket: Some(bucket),
@@ -62,8 +67,9 @@ pub(crate) async fn put_part(
     door: &Door,
     request: S3Request<UploadPartInput>,
 ) -> S3Result<S3Response<UploadPartOutput>> {
-    let expected = Expected::from_headers(&request.headers)?;
+    let mut expected = Expected::from_headers(&request.headers)?;
     let input = request.input;
+    check_length(input.content_length)?;
     let sent =
         Sent { body: input.body, length: input.content_length, trailing: request.trailing_headers };
     let (upload, number) = (parse(&input.upload_id)?, number(input.part_number)?);
@@ -71,6 +77,8 @@ pub(crate) async fn put_part(
     door.receiving(sent, move |door, received| {
         let refuse = |error: BucketsError| door.refuse(error, &place(&bucket, &key));
         let open = door.open_for_changes(&bucket)?;
+        let begun = open.head_upload(key.as_bytes(), upload);
+        expected.plan(begun.map_err(|error| refuse(error.into()))?.checksums.first())?;
         let writer = open.put_part(key.as_bytes(), upload, number, part_options());
         let mut writer = writer.map_err(|error| refuse(error.into()))?;
         let write = |bytes: &[u8]| writer.write(bytes).map_err(|error| refuse(error.into()));
@@ -112,11 +120,17 @@ pub(crate) async fn copy_part(
         let open = door.open_for_changes(&bucket)?;
         let options =
             CopyPartOptions { source_condition: condition, range, md5: None, part: part_options() };
-        let put = copy::part(door, &open, &source, (&key, upload, number), options)?;
+        let part = (key.as_str(), upload, number);
+        let (put, checksums) = copy::part(door, &open, &source, part, options)?;
+        let texts = Texts::new(&checksums, None);
         let result = CopyPartResult {
             e_tag: Some(etags::outgoing(&put.etag)),
             last_modified: Some(timestamp(now_ms())),
-            ..CopyPartResult::default()
+            checksum_crc32: texts.crc32,
+            checksum_crc32c: texts.crc32c,
+            checksum_crc64nvme: texts.crc64nvme,
+            checksum_sha1: texts.sha1,
+            checksum_sha256: texts.sha256,
         };
         let copy_part_result = Some(result);
         Ok(UploadPartCopyOutput { copy_part_result, ..UploadPartCopyOutput::default() })
@@ -145,9 +159,12 @@ pub(crate) async fn list_parts(door: &Door, input: ListPartsInput) -> S3Result<L
         u16::try_from(after).map_err(|_| s3_error!(InvalidArgument, "part-number-marker"))?;
     let (bucket, key, upload_id) = (input.bucket, input.key, input.upload_id);
     door.blocking(move |door| {
+        let refuse = |error| door.refuse(error, &place(&bucket, &key));
         let open = door.open(&bucket)?;
+        let begun = open.head_upload(key.as_bytes(), upload).map_err(refuse)?;
+        let (checksum_algorithm, checksum_type) = planned::shown(begun.checksums.first());
         let listed = open.list_parts(key.as_bytes(), upload, after, limit + 1);
-        let mut listed = listed.map_err(|error| door.refuse(error, &place(&bucket, &key)))?;
+        let mut listed = listed.map_err(refuse)?;
         let is_cut = listed.len() > limit;
         listed.truncate(limit);
         let next = listed.last().map(|part| i32::from(part.number));
@@ -174,6 +191,8 @@ pub(crate) async fn list_parts(door: &Door, input: ListPartsInput) -> S3Result<L
             max_parts: Some(limit as i32),
             part_number_marker: Some(i32::from(after)),
             next_part_number_marker: next,
+            checksum_algorithm,
+            checksum_type,
             ..ListPartsOutput::default()
         })
     })
@@ -185,11 +204,8 @@ pub(crate) async fn list(
     door: &Door,
     input: ListMultipartUploadsInput,
 ) -> S3Result<ListMultipartUploadsOutput> {
-    if input.delimiter.as_deref().is_some_and(|delimiter| !delimiter.is_empty()) {
-        return Err(s3_error!(NotImplemented, "uploads are listed without a delimiter"));
-    }
     let limit = limit_of(input.max_uploads)?;
-    let is_url = input.encoding_type.is_some();
+    let is_url = is_url(input.encoding_type.as_ref())?;
     let marker = input.key_marker.clone().filter(|key| !key.is_empty());
     // Without the number of an upload, the listing goes on behind all those of the key.
     let upload = match input.upload_id_marker.as_deref().filter(|id| !id.is_empty()) {
@@ -200,25 +216,25 @@ pub(crate) async fn list(
         let open = door.open(&input.bucket)?;
         let after = marker.as_ref().map(|key| (key.as_bytes(), upload));
         let prefix = input.prefix.clone().unwrap_or_default();
-        let listed = open.list_uploads(prefix.as_bytes(), after, limit);
+        let delimiter = input.delimiter.clone().unwrap_or_default();
+        let (prefix, delimiter) = (prefix.as_bytes(), delimiter.as_bytes());
+        let listed = open.list_uploads_grouped(prefix, delimiter, after, limit);
         let listed = listed.map_err(|error| door.refuse(error, &input.bucket))?;
-        let last = listed.uploads.last().filter(|_| listed.is_cut);
-        let next_key_marker = last.map(|last| name_out(&last.key, is_url));
-        let next_upload_id_marker = last.map(|last| name_of(last.upload));
-        let uploads = listed.uploads.iter().map(|one: &UploadInfo| MultipartUpload {
-            key: Some(name_out(&one.key, is_url)),
-            upload_id: Some(name_of(one.upload)),
-            initiated: Some(timestamp(one.info.created_unix_ms)),
-            ..MultipartUpload::default()
-        });
+        let (next_key_marker, next_upload_id_marker) = markers_behind(&listed, is_url);
+        let uploads = listed.uploads.iter().map(|one| shown(one, is_url));
+        let prefixes = listed.prefixes.iter().map(|prefix| name_out(prefix, is_url));
+        let common_prefixes = prefixes.map(|prefix| CommonPrefix { prefix: Some(prefix) });
+        let named = |text: Option<String>| text.map(|text| name_out(text.as_bytes(), is_url));
         Ok(ListMultipartUploadsOutput {
             uploads: Some(uploads.collect()),
+            common_prefixes: Some(common_prefixes.collect()),
             is_truncated: Some(listed.is_cut),
             next_key_marker,
             next_upload_id_marker,
             bucket: Some(input.bucket),
-            prefix: input.prefix,
-            key_marker: input.key_marker,
+            prefix: named(input.prefix),
+            delimiter: named(input.delimiter),
+            key_marker: named(input.key_marker),
             upload_id_marker: input.upload_id_marker,
             max_uploads: Some(limit as i32),
             encoding_type: input.encoding_type,
@@ -228,12 +244,38 @@ pub(crate) async fn list(
     .await
 }
 
+fn shown(upload: &UploadInfo, is_url: bool) -> MultipartUpload {
+    let (checksum_algorithm, checksum_type) = planned::shown(upload.info.checksums.first());
+    MultipartUpload {
+        key: Some(name_out(&upload.key, is_url)),
+        upload_id: Some(name_of(upload.upload)),
+        initiated: Some(timestamp(upload.info.created_unix_ms)),
+        checksum_algorithm,
+        checksum_type,
+        ..MultipartUpload::default()
+    }
+}
+
+/// Where the next listing goes on, if there is more: behind an upload, or behind a common prefix,
+/// which has no upload.
+fn markers_behind(listed: &UploadsListing, is_url: bool) -> (Option<String>, Option<String>) {
+    let upload = listed.uploads.last();
+    let prefix = listed.prefixes.last();
+    match (upload, prefix) {
+        _ if !listed.is_cut => (None, None),
+        (Some(upload), prefix) if prefix.is_none_or(|prefix| *prefix < upload.key) => {
+            (Some(name_out(&upload.key, is_url)), Some(name_of(upload.upload)))
+        }
+        (_, prefix) => (prefix.map(|prefix| name_out(prefix, is_url)), None),
+    }
+}
+
 fn part_options() -> PartOptions {
     PartOptions { durability: DURABLE, now_ms: now_ms() }
 }
 
 /// Uploads are named by their numbers.
-fn name_of(upload: UploadId) -> String {
+pub(crate) fn name_of(upload: UploadId) -> String {
     format!("{:016x}", upload.0)
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn list_buckets(buckets: &Buckets, wish: ListBuckets) -> Done<Vec<Buc
     let ListBuckets { after, most } = wish;
     let listed = buckets.list()?.into_iter();
     let behind = listed.filter(|info| after.as_ref().is_none_or(|after| info.name > *after));
-    let shown = behind.map(|BucketInfo { name, mapped_bytes, domain, taken_unix_s }| {
+    let shown = behind.map(|BucketInfo { name, mapped_bytes, domain, taken_unix_s, .. }| {
         BucketListed { name, mapped_bytes, domain, taken_unix_s }
     });
     Ok(shown.take(most).collect())

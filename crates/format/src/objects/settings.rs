@@ -14,6 +14,8 @@ pub const SEGMENTS_SETTING: &[u8] = b"bucket.segments";
 pub const QUOTA_SETTING: &[u8] = b"bucket.quota_bytes";
 /// Every version and upload of the bucket has a number below this one.
 pub const VERSIONS_SETTING: &[u8] = b"bucket.versions_end";
+/// When the bucket was made, in milliseconds since 1970; not there: nobody knows.
+pub const CREATED_SETTING: &[u8] = b"bucket.created_unix_ms";
 /// A byte with the number of a part of the counts follows.
 pub const FIGURES_SETTING: &[u8] = b"bucket.figures.";
 

@@ -145,7 +145,8 @@ impl Walk<'_> {
                 self.position = Some(key);
                 return Ok(Taken::Full);
             }
-            match self.common_prefix(&key) {
+            let ListOptions { prefix, delimiter, .. } = self.options;
+            match common_prefix(&key, prefix, delimiter) {
                 Some(prefix) => {
                     self.position = position_behind_prefix(&prefix);
                     self.listing.prefixes.push(prefix);
@@ -158,14 +159,11 @@ impl Walk<'_> {
         }
         Ok(Taken::All)
     }
+}
 
-    /// The key up to the end of the first delimiter behind the prefix.
-    fn common_prefix(&self, key: &[u8]) -> Option<Vec<u8>> {
-        let ListOptions { prefix, delimiter, .. } = self.options;
-        if delimiter.is_empty() {
-            return None;
-        }
-        let at = key[prefix.len()..].windows(delimiter.len()).position(|part| part == delimiter)?;
-        Some(key[..prefix.len() + at + delimiter.len()].to_vec())
-    }
+/// The key up to the end of the first delimiter behind the prefix; none when it has none.
+pub(super) fn common_prefix(key: &[u8], prefix: &[u8], delimiter: &[u8]) -> Option<Vec<u8>> {
+    let rest = key.strip_prefix(prefix).filter(|_| !delimiter.is_empty())?;
+    let at = rest.windows(delimiter.len()).position(|part| part == delimiter)?;
+    Some(key[..prefix.len() + at + delimiter.len()].to_vec())
 }

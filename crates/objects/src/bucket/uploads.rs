@@ -12,6 +12,7 @@ mod complete;
 mod list;
 mod part;
 
+use format::objects::record::metadata::Checksum;
 use format::objects::record::{ETag, ObjectRecord, Value};
 use format::objects::uploads::{UploadEntry, part_key, upload_key};
 use store::Durability;
@@ -67,6 +68,21 @@ impl Bucket {
         key: &[u8],
         options: UploadOptions,
     ) -> Result<UploadId, BucketError> {
+        self.begin_upload_planned(key, options, None)
+    }
+
+    /// As [`Bucket::begin_upload`]; the upload remembers which checksum its object is to have
+    /// ([`Checksum::planned`]), and [`Bucket::head_upload`] says it. Whoever puts parts and
+    /// completes holds to it.
+    ///
+    /// # Errors
+    /// [`BucketError`].
+    pub fn begin_upload_planned(
+        &self,
+        key: &[u8],
+        options: UploadOptions,
+        checksum: Option<Checksum>,
+    ) -> Result<UploadId, BucketError> {
         check_key(key)?;
         let core = &*self.core;
         core.check_writable()?;
@@ -74,7 +90,9 @@ impl Bucket {
         let upload = core.versions.next(&*core.index)?;
         let etag = ETag { md5: [0; 16], parts: None };
         let record = new_record(upload, etag, Value::EMPTY, options.now_ms, options.metadata);
-        let record = ObjectRecord { expires_unix_ms: options.expires_unix_ms, ..record };
+        let checksums = checksum.into_iter().collect();
+        let expires_unix_ms = options.expires_unix_ms;
+        let record = ObjectRecord { expires_unix_ms, checksums, ..record };
         edit.set(Table::Uploads, upload_key(key, upload), record.encode());
         edit.set(Table::Uploads, part_key(upload, 0).to_vec(), key.to_vec());
         edit.finish(options.durability)?;

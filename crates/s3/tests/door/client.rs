@@ -14,6 +14,10 @@ pub(crate) enum Payload {
     Chunks,
     /// In chunks, none signed, with a trailer.
     Trailer(&'static str, &'static str),
+    /// In chunks, none signed, with a trailer that is announced and does not come.
+    NoTrailer(&'static str),
+    /// Signed with this SHA-256.
+    Claimed(&'static str),
 }
 
 #[derive(Clone)]
@@ -64,6 +68,7 @@ pub(crate) struct Request<'a> {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     payload: Payload,
+    announced: Option<u64>,
 }
 
 impl Client {
@@ -80,6 +85,7 @@ impl Client {
             headers: Vec::new(),
             body: Vec::new(),
             payload: Payload::Signed,
+            announced: None,
         }
     }
 
@@ -114,6 +120,26 @@ impl Request<'_> {
     pub(crate) fn payload(mut self, payload: Payload) -> Self {
         self.payload = payload;
         self
+    }
+
+    /// A path that is encoded already.
+    pub(crate) fn raw_path(mut self, path: &str) -> Self {
+        self.path = path.to_owned();
+        self
+    }
+
+    /// Announces another length than the body has.
+    pub(crate) fn announced(mut self, bytes: u64) -> Self {
+        self.announced = Some(bytes);
+        self
+    }
+
+    /// Sends the first bytes of the request; the connection stays open.
+    pub(crate) fn begin(self, cut: impl FnOnce(usize) -> usize) -> TcpStream {
+        let (bytes, address) = self.bytes();
+        let mut stream = TcpStream::connect(address).unwrap();
+        let _ = stream.write_all(&bytes[..cut(bytes.len())]);
+        stream
     }
 
     pub(crate) fn send(self) -> Answer {
@@ -174,7 +200,7 @@ impl Request<'_> {
     /// The request as it is sent, and whereto.
     pub(crate) fn bytes(mut self) -> (Vec<u8>, SocketAddr) {
         let (time, address) = (now(), self.client.address);
-        let length = self.body.len().to_string();
+        let length = self.announced.unwrap_or(self.body.len() as u64).to_string();
         let hash = match self.payload {
             Payload::Signed => sha256(&self.body),
             Payload::Unsigned => "UNSIGNED-PAYLOAD".to_owned(),
@@ -183,8 +209,15 @@ impl Request<'_> {
                 self.headers.push(("x-amz-trailer".to_owned(), name.to_owned()));
                 "STREAMING-UNSIGNED-PAYLOAD-TRAILER".to_owned()
             }
+            Payload::NoTrailer(name) => {
+                self.headers.push(("x-amz-trailer".to_owned(), name.to_owned()));
+                "STREAMING-UNSIGNED-PAYLOAD-TRAILER".to_owned()
+            }
+            Payload::Claimed(hash) => hash.to_owned(),
         };
-        if matches!(self.payload, Payload::Chunks | Payload::Trailer(..)) {
+        let is_framed =
+            matches!(self.payload, Payload::Chunks | Payload::Trailer(..) | Payload::NoTrailer(_));
+        if is_framed {
             self.headers.push(("x-amz-decoded-content-length".to_owned(), length));
             self.headers.push(("content-encoding".to_owned(), "aws-chunked".to_owned()));
         }
@@ -196,6 +229,10 @@ impl Request<'_> {
         let query = canonical_query(&self.query);
         let signature = signer.request(self.method, &self.path, &query, &self.headers, &hash);
         let body = self.framed(&signer, &signature);
+        let content_length = match self.announced.filter(|_| !is_framed) {
+            Some(announced) => announced,
+            None => body.len() as u64,
+        };
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         let mut head = format!("{} {}?{query} HTTP/1.1\r\n", self.method, self.path);
         for (name, value) in &self.headers {
@@ -208,7 +245,7 @@ impl Request<'_> {
             signer.scope(),
             names.join(";"),
             signature,
-            body.len()
+            content_length
         ));
         ([head.as_bytes(), &body].concat(), address)
     }
@@ -216,7 +253,7 @@ impl Request<'_> {
     fn framed(&self, signer: &Signer<'_>, seed: &str) -> Vec<u8> {
         let mut framed = Vec::new();
         match self.payload {
-            Payload::Signed | Payload::Unsigned => framed.extend(&self.body),
+            Payload::Signed | Payload::Unsigned | Payload::Claimed(_) => framed.extend(&self.body),
             Payload::Chunks => {
                 let mut before = seed.to_owned();
                 for chunk in self.body.chunks(64 << 10).chain([&[][..]]) {
@@ -231,6 +268,13 @@ impl Request<'_> {
                     framed.extend([head.as_bytes(), chunk, b"\r\n"].concat());
                 }
                 framed.extend(format!("0\r\n{name}:{value}\r\n\r\n").as_bytes());
+            }
+            Payload::NoTrailer(_) => {
+                for chunk in self.body.chunks(64 << 10) {
+                    let head = format!("{:x}\r\n", chunk.len());
+                    framed.extend([head.as_bytes(), chunk, b"\r\n"].concat());
+                }
+                framed.extend(b"0\r\n\r\n");
             }
         }
         framed
@@ -255,7 +299,7 @@ pub(crate) fn raw(
     read_answer(&mut stream, method)
 }
 
-fn read_answer(stream: &mut TcpStream, method: &str) -> Answer {
+pub(crate) fn read_answer(stream: &mut TcpStream, method: &str) -> Answer {
     let mut bytes = Vec::new();
     // A connection that is reset behind an answer has delivered it.
     let _ = stream.read_to_end(&mut bytes);

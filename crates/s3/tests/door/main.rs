@@ -3,10 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod access;
+mod bodies;
+mod checksums;
 mod client;
+mod damage;
+mod documents;
+mod keys;
 mod listings;
 mod objects;
 mod rig;
 mod settings;
 mod signing;
+mod slow;
 mod uploads;

@@ -6,13 +6,19 @@ use std::sync::{Arc, Mutex};
 
 use accounts::{Account, Accounts, NewAccount};
 use buckets::{Buckets, BucketsOptions};
-use s3::{S3Options, S3Server};
+use format::units::Zone;
+use s3::{S3Options, S3Server, Timeouts};
 use store::{CreateOptions, Options, Store};
 
 use crate::client::Client;
 
+/// So far reaches what a test has written.
+const DATA_BYTES: usize = 64 << 20;
+
 pub(crate) struct Rig {
     pub(crate) store: Store,
+    /// Changes a byte of the disk where these bytes lie as they were put.
+    pub(crate) damage: Box<dyn Fn(&[u8])>,
     buckets: Buckets,
     /// An account that may do everything.
     pub(crate) client: Client,
@@ -24,6 +30,10 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn new() -> Self {
+        Self::with_timeouts(Timeouts::default())
+    }
+
+    pub(crate) fn with_timeouts(timeouts: Timeouts) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("s3-door-{}-{number}", std::process::id());
@@ -40,13 +50,21 @@ impl Rig {
             buckets: buckets.clone(),
             accounts: Arc::clone(&accounts),
             observer: Box::new(move |note| taken.lock().unwrap().push(note.to_owned())),
+            timeouts,
         })
         .unwrap();
         let address = server.listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let all = account(&accounts, "all", &["*"], &["*"]);
         let client = client_of(address, &all);
         let server = Some(server);
-        Self { store, buckets, client, notes, accounts, server, directory }
+        let damage = Box::new(move |bytes: &[u8]| {
+            let data = disk.peek(Zone::Data(0), 0, DATA_BYTES);
+            let at = data.windows(64).position(|found| found == &bytes[..64]);
+            disk.corrupt(Zone::Data(0), at.expect("it is stored raw") as u64 + 10, |byte| {
+                *byte ^= 1
+            });
+        });
+        Self { store, damage, buckets, client, notes, accounts, server, directory }
     }
 
     /// With a bucket `photos`.
@@ -54,6 +72,11 @@ impl Rig {
         let rig = Self::new();
         assert_eq!(rig.client.put("/photos", b"").status, 200);
         rig
+    }
+
+    /// What the operator has heard up to now, and is not held against the test.
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut self.notes.lock().unwrap())
     }
 
     /// Another account.

@@ -7,7 +7,10 @@ use crate::rig::Rig;
 fn buckets_are_made_once_and_deleted_empty() {
     let rig = Rig::with_bucket();
     let client = &rig.client;
-    assert_eq!(client.put("/photos", b"").refused(), (409, "BucketAlreadyExists".into()));
+    assert_eq!(client.put("/photos", b"").refused(), (409, "BucketAlreadyOwnedByYou".into()));
+    let dates = client.get("/").elements("CreationDate");
+    assert!(dates.len() == 1 && !dates[0].starts_with("1970"), "{dates:?}");
+    assert_eq!(client.get("/").elements("CreationDate"), dates);
     assert_eq!(client.put("/Photos", b"").refused(), (400, "InvalidBucketName".into()));
     assert_eq!(client.request("HEAD", "/photos").send().status, 200);
     assert_eq!(client.request("HEAD", "/nothing").send().status, 404);

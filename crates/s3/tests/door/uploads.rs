@@ -103,3 +103,36 @@ fn checksums_of_parts_make_that_of_the_object() {
         .send();
     assert_eq!(right.element("ChecksumCRC32").as_deref(), Some("y/Q5Jg=="), "{}", right.text());
 }
+
+#[test]
+fn uploads_are_listed_by_prefix_and_delimiter_in_pages() {
+    let rig = Rig::with_bucket();
+    let client = &rig.client;
+    for key in ["a/1", "a/2", "a/2", "b", "c/d/1", "c/e", "z"] {
+        begin(client, key);
+    }
+    let pages = |query: &str, limit: usize| {
+        let (mut names, mut markers) = (Vec::new(), String::new());
+        loop {
+            let page = client.get(&format!("/photos?uploads&max-uploads={limit}{query}{markers}"));
+            assert_eq!(page.status, 200, "{}", page.text());
+            let (keys, groups) = (page.elements("Key"), page.elements("CommonPrefixes"));
+            assert!(keys.len() + groups.len() <= limit);
+            names.extend(keys);
+            names.extend(groups.iter().map(|group| group.replace("<Prefix>", "")));
+            let Some(key) = page.element("NextKeyMarker") else { break };
+            let upload = page.element("NextUploadIdMarker").unwrap_or_default();
+            markers = format!("&key-marker={key}&upload-id-marker={upload}");
+        }
+        let mut names: Vec<String> =
+            names.iter().map(|name| name.replace("</Prefix>", "")).collect();
+        names.sort();
+        names
+    };
+    for limit in 1..9 {
+        assert_eq!(pages("", limit), ["a/1", "a/2", "a/2", "b", "c/d/1", "c/e", "z"], "{limit}");
+        assert_eq!(pages("&delimiter=/", limit), ["a/", "b", "c/", "z"], "{limit}");
+        assert_eq!(pages("&delimiter=/&prefix=c/", limit), ["c/d/", "c/e"], "{limit}");
+        assert_eq!(pages("&prefix=a", limit), ["a/1", "a/2", "a/2"], "{limit}");
+    }
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ::buckets::Buckets;
 use accounts::Accounts;
-use s3::{S3Options, S3Server};
+use s3::{S3Options, S3Server, Timeouts};
 
 use super::notices::Teller;
 use crate::error::CliError;
@@ -39,8 +39,9 @@ impl S3Door {
         }
         let told = teller.clone();
         let observer = Box::new(move |note: &str| told.tell(format_args!("warning: {note}")));
-        let mut server =
-            S3Server::start(S3Options { buckets: buckets.clone(), accounts, observer })?;
+        let (buckets, timeouts) = (buckets.clone(), Timeouts::default());
+        let options = S3Options { buckets, accounts, observer, timeouts };
+        let mut server = S3Server::start(options)?;
         let listening = addresses.iter().map(|address| server.listen(*address));
         let addresses = listening.collect::<Result<_, _>>()?;
         Ok(Self { server: Some(server), addresses })

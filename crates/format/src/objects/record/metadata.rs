@@ -327,6 +327,12 @@ impl Checksum {
         is_long_enough.then_some(Self { algorithm, composite, digest: whole })
     }
 
+    /// What an upload says of the checksum that its object will have: the digest is zeros.
+    #[must_use]
+    pub fn planned(algorithm: ChecksumAlgorithm, composite: bool) -> Self {
+        Self { algorithm, composite, digest: [0; 32] }
+    }
+
     /// How it is computed.
     #[must_use]
     pub fn algorithm(&self) -> ChecksumAlgorithm {

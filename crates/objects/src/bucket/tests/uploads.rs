@@ -1,10 +1,10 @@
 //! Copies and uploads: what they refuse, what they list, and that no byte moves.
 
 use format::objects::record::ETag;
-use format::objects::record::metadata::Tags;
+use format::objects::record::metadata::{Checksum, ChecksumAlgorithm, Tags};
 use store::Durability;
 
-use super::rig::{DELETE, NOW_MS, Shorthand, check_whole, create, md5_of, noise, store_of};
+use super::rig::{DELETE, LITTLE, NOW_MS, Shorthand, check_whole, create, md5_of, noise, store_of};
 use crate::bucket::{
     Bucket, BucketError, CompleteOptions, Condition, CopyOptions, FinishOptions, PartOptions,
     PutOptions, TagOptions, UploadId, UploadOptions,
@@ -211,5 +211,72 @@ fn tags_change_and_nothing_else() {
     check_whole(&bucket);
     assert_eq!(bucket.expire_some(NOW_MS + 5, 9).unwrap().objects, 1);
     assert_eq!(bucket.figures(), Default::default());
+    check_whole(&bucket);
+}
+
+/// As a plain list says it, page by page, whatever the limit.
+#[test]
+fn uploads_are_grouped_by_a_delimiter() {
+    let store = store_of(64 << 20);
+    let (_volume, bucket) = create(&store, "bucket");
+    let keys: [&[u8]; 9] =
+        [b"a/1", b"a/1", b"a/2", b"a0", b"b", b"c/d/1", b"c/e", b"\xff/1", b"\xff\xff"];
+    for key in keys {
+        begin(&bucket, key, NOW_MS);
+    }
+    for (prefix, delimiter) in
+        [(&b""[..], &b"/"[..]), (b"", b""), (b"c/", b"/"), (b"a", b"/"), (b"\xff", b"\xff")]
+    {
+        let group_of = |key: &&[u8]| -> Vec<u8> {
+            let rest = &key[prefix.len()..];
+            let at = rest.windows(delimiter.len().max(1)).position(|part| part == delimiter);
+            let end = at.map_or(key.len(), |at| prefix.len() + at + delimiter.len());
+            key[..end].to_vec()
+        };
+        let is_group = |name: &Vec<u8>| !delimiter.is_empty() && name.ends_with(delimiter);
+        let under = keys.iter().filter(|key| key.starts_with(prefix));
+        let mut expected: Vec<Vec<u8>> = under.map(group_of).collect();
+        expected.dedup_by(|one, other| one == other && is_group(one));
+        for limit in 1..10 {
+            let (mut found, mut after): (Vec<Vec<u8>>, _) = (Vec::new(), None);
+            loop {
+                let from = after.as_ref().map(|(key, upload): &(Vec<u8>, _)| (&key[..], *upload));
+                let page = bucket.list_uploads_grouped(prefix, delimiter, from, limit).unwrap();
+                let groups = page.prefixes.into_iter().map(|group| (group, UploadId(u64::MAX)));
+                let uploads = page.uploads.into_iter().map(|one| (one.key, one.upload));
+                let mut names: Vec<_> = uploads.chain(groups).collect();
+                assert!(names.len() <= limit);
+                names.sort();
+                after = names.last().cloned();
+                found.extend(names.into_iter().map(|(name, _)| name));
+                if !page.is_cut {
+                    break;
+                }
+            }
+            assert_eq!(found, expected, "{prefix:?} {delimiter:?} {limit}");
+        }
+    }
+}
+
+#[test]
+fn an_upload_remembers_the_checksum_that_it_is_begun_for() {
+    let store = store_of(64 << 20);
+    let (volume, bucket) = create(&store, "bucket");
+    let planned = Checksum::planned(ChecksumAlgorithm::Crc32c, true);
+    let options = UploadOptions {
+        metadata: Default::default(),
+        expires_unix_ms: None,
+        durability: Durability::Acknowledged,
+        now_ms: NOW_MS,
+    };
+    let upload = bucket.begin_upload_planned(b"key", options, Some(planned)).unwrap();
+    let part = bucket.put_part(b"key", upload, 1, PART).unwrap();
+    let etag = part.finish(FinishOptions::new([1; 16])).unwrap().etag;
+    bucket.close().unwrap();
+    let bucket = Bucket::open(volume, &LITTLE).unwrap();
+    assert_eq!(bucket.head_upload(b"key", upload).unwrap().checksums, [planned]);
+    bucket.complete(b"key", upload, &[(1, etag)], complete()).unwrap();
+    let info = bucket.head(b"key", &Condition::None, NOW_MS).unwrap().unwrap();
+    assert!(info.checksums.is_empty(), "what is planned is no checksum");
     check_whole(&bucket);
 }

@@ -8,7 +8,11 @@ use super::UploadId;
 use crate::bucket::Bucket;
 use crate::bucket::error::BucketError;
 use crate::bucket::info::{ObjectInfo, check_key};
-use crate::index::{Index, Table};
+use crate::bucket::list::{common_prefix, position_behind_prefix};
+use crate::index::{Entry, Index, Table};
+
+/// Entries of a scan.
+const PAGE_ENTRIES: usize = 1024;
 
 /// A part of an upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub struct UploadInfo {
 pub struct UploadsListing {
     /// Uploads.
     pub uploads: Vec<UploadInfo>,
+    /// What several keys, or one, have up to the delimiter's end.
+    pub prefixes: Vec<Vec<u8>>,
     /// There are more behind the last one.
     pub is_cut: bool,
 }
@@ -89,27 +95,95 @@ impl Bucket {
         after: Option<(&[u8], UploadId)>,
         limit: usize,
     ) -> Result<UploadsListing, BucketError> {
-        let mut from = upload_key(prefix, 0);
+        self.list_uploads_grouped(prefix, b"", after, limit)
+    }
+
+    /// As [`Bucket::list_uploads`]; keys that have `delimiter` behind the prefix are listed as one,
+    /// up to its end. The listing goes on behind such a prefix when `after` is it. An empty
+    /// delimiter groups nothing.
+    ///
+    /// # Errors
+    /// [`BucketError`].
+    pub fn list_uploads_grouped(
+        &self,
+        prefix: &[u8],
+        delimiter: &[u8],
+        after: Option<(&[u8], UploadId)>,
+        limit: usize,
+    ) -> Result<UploadsListing, BucketError> {
+        let mut walk = Walk { prefix, delimiter, limit, listing: UploadsListing::default() };
+        let mut from = Some(upload_key(prefix, 0));
         if let Some((key, upload)) = after {
             check_key(key)?;
-            let behind = [upload_key(key, upload.0).as_slice(), &[0]].concat();
-            from = from.max(behind);
+            let behind = match walk.group_of(key) {
+                Some(group) if group == key => behind_group(&group),
+                _ => Some([upload_key(key, upload.0).as_slice(), &[0]].concat()),
+            };
+            from = from.max(behind.clone()).filter(|_| behind.is_some());
         }
-        let mut listing = UploadsListing::default();
-        let entries = self.core.index.scan(Table::Uploads, &from, limit.saturating_add(1))?;
+        while let Some(position) = from {
+            let page_entries = limit.saturating_add(1).min(PAGE_ENTRIES);
+            let entries = self.core.index.scan(Table::Uploads, &position, page_entries)?;
+            let is_last = entries.len() < page_entries;
+            from = match walk.take(entries)? {
+                Taken::All(next) if !is_last => next,
+                Taken::Group(next) => next,
+                Taken::All(_) | Taken::End => None,
+            };
+        }
+        Ok(walk.listing)
+    }
+}
+
+/// The first entry behind all uploads of keys that begin so; none when there can be none.
+fn behind_group(group: &[u8]) -> Option<Vec<u8>> {
+    position_behind_prefix(group).map(|position| upload_key(&position, 0))
+}
+
+/// What became of a page of entries, and where the walk goes on.
+enum Taken {
+    /// All were looked at.
+    All(Option<Vec<u8>>),
+    /// The last that was looked at is under a group, which is passed over.
+    Group(Option<Vec<u8>>),
+    /// Nothing more is to be listed.
+    End,
+}
+
+struct Walk<'a> {
+    prefix: &'a [u8],
+    delimiter: &'a [u8],
+    limit: usize,
+    listing: UploadsListing,
+}
+
+impl Walk<'_> {
+    fn take(&mut self, entries: Vec<Entry>) -> Result<Taken, BucketError> {
+        let mut last = None;
         for (entry, value) in entries {
-            match UploadEntry::decode(&entry)? {
-                UploadEntry::Upload { key, .. } if !key.starts_with(prefix) => break,
-                UploadEntry::Part { .. } => break, // Parts are behind all uploads.
-                UploadEntry::Upload { .. } if listing.uploads.len() == limit => {
-                    listing.is_cut = true;
-                }
-                UploadEntry::Upload { key, upload } => {
-                    let info = ObjectRecord::decode(&value)?.into();
-                    listing.uploads.push(UploadInfo { key, upload: UploadId(upload), info });
-                }
+            let UploadEntry::Upload { key, upload } = UploadEntry::decode(&entry)? else {
+                return Ok(Taken::End); // Parts are behind all uploads.
+            };
+            if !key.starts_with(self.prefix) {
+                return Ok(Taken::End);
             }
+            if self.listing.uploads.len() + self.listing.prefixes.len() == self.limit {
+                self.listing.is_cut = true;
+                return Ok(Taken::End);
+            }
+            if let Some(group) = self.group_of(&key) {
+                let next = behind_group(&group);
+                self.listing.prefixes.push(group);
+                return Ok(Taken::Group(next));
+            }
+            let info = ObjectRecord::decode(&value)?.into();
+            self.listing.uploads.push(UploadInfo { key, upload: UploadId(upload), info });
+            last = Some([entry.as_slice(), &[0]].concat());
         }
-        Ok(listing)
+        Ok(Taken::All(last))
+    }
+
+    fn group_of(&self, key: &[u8]) -> Option<Vec<u8>> {
+        common_prefix(key, self.prefix, self.delimiter)
     }
 }
