@@ -10,6 +10,7 @@ use crate::acceptance::Setting;
 use crate::acceptance::s3_door::Door;
 use crate::acceptance::seed::Dice;
 use crate::acceptance::server::Store;
+use crate::clients;
 use crate::failure::Failure;
 use crate::program::Program;
 
@@ -134,7 +135,28 @@ fn rclone(setting: &Setting, door: &Door, tree: &Path) -> Result<(), Failure> {
     let back = setting.work.join("rclone-back");
     door.rclone(setting)?.args(["copy", "tamis:tree"]).path(&back).run()?;
     same(tree, &back)?;
+    mounted(setting, door, tree)?;
     println!("rclone: copied, checked, synchronised and brought back {FILES} files");
+    Ok(())
+}
+
+/// The bucket as a directory, where the machine lets a program mount one.
+fn mounted(setting: &Setting, door: &Door, tree: &Path) -> Result<(), Failure> {
+    let lacks = clients::missing(&["fusermount3", "fuse"]);
+    if !lacks.is_empty() {
+        println!("skipped: rclone mount needs {}", lacks.join(", "));
+        return Ok(());
+    }
+    let place = setting.work.join("rclone-mounted");
+    fs::create_dir_all(&place).map_err(Failure::file(&place))?;
+    door.rclone(setting)?
+        .args(["mount", "--daemon", "--read-only", "tamis:tree"])
+        .path(&place)
+        .run()?;
+    let compared = same(tree, &place);
+    Program::new("fusermount3").arg("-u").path(&place).run()?;
+    compared?;
+    println!("rclone: a mounted bucket has the same files");
     Ok(())
 }
 
