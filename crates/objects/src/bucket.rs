@@ -29,6 +29,7 @@ mod put;
 mod tags;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod uploads;
 mod usage;
 mod versions;
@@ -63,6 +64,7 @@ pub use info::{Metadata, ObjectInfo};
 pub use list::{ListOptions, Listed, Listing, position_behind_key, position_behind_prefix};
 pub use put::{FinishOptions, Put, PutOptions, Writer};
 pub use tags::TagOptions;
+pub use transaction::{Description, Transaction, Versioned};
 pub use uploads::{
     CompleteOptions, CopyPartOptions, ExpiredUploads, PartInfo, PartOptions, PartWriter, UploadId,
     UploadInfo, UploadOptions, UploadsListing,

@@ -32,6 +32,7 @@ mod regions;
 mod space;
 #[cfg(test)]
 mod tests;
+mod together;
 mod trimmer;
 mod writer;
 
@@ -55,6 +56,7 @@ pub use changes::ValueChanges;
 pub use error::ValueError;
 pub use reader::ValueReader;
 pub use recount::{ChunkProblem, Recount, RecountedWindow};
+pub use together::{TOGETHER_BYTES_MAX, WrittenTogether};
 pub use trimmer::TrimProgress;
 pub use writer::{ValueWriter, WrittenValue};
 

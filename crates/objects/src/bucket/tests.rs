@@ -9,4 +9,5 @@ mod model;
 mod recorded;
 mod rig;
 mod threads;
+mod transactions;
 mod uploads;

@@ -23,6 +23,7 @@ use super::extent_tables::{
     add_reference, drop_reference, is_shared, set_to_free, set_tree_to_free,
 };
 use super::pending::Pending;
+use super::together::{ClaimTogether, WrittenTogether};
 use super::writer::{Claim, WrittenValue};
 use crate::index::Change;
 
@@ -33,13 +34,23 @@ pub struct ValueChanges<'a> {
     pending: Pending,
     sharing: Option<MutexGuard<'a, ()>>,
     claims: Vec<Claim>,
+    together: Vec<ClaimTogether>,
     taken: bool,
 }
 
 impl<'a> ValueChanges<'a> {
     pub(super) fn new(backing: &'a Backing) -> Self {
         let pending = Pending::new(&backing.index);
-        Self { backing, pending, sharing: None, claims: Vec::new(), taken: false }
+        let (claims, together) = (Vec::new(), Vec::new());
+        Self { backing, pending, sharing: None, claims, together, taken: false }
+    }
+
+    /// Records of the batch name all of `written`; returns the values in their order.
+    pub fn name_together(&mut self, written: WrittenTogether) -> Vec<Value> {
+        let (values, claim) = written.into_parts();
+        claim.claim(&mut self.pending);
+        self.together.push(claim);
+        values
     }
 
     /// A record of the batch names `written`; returns its value.
@@ -103,6 +114,7 @@ impl<'a> ValueChanges<'a> {
     pub fn applied(mut self) {
         assert!(self.taken, "what was not taken was not applied");
         self.claims.drain(..).for_each(Claim::settle);
+        self.together.drain(..).for_each(ClaimTogether::settle);
     }
 }
 
@@ -110,6 +122,7 @@ impl Drop for ValueChanges<'_> {
     fn drop(&mut self) {
         if self.taken {
             self.claims.drain(..).for_each(Claim::retire);
+            self.together.drain(..).for_each(ClaimTogether::retire);
         }
     }
 }

@@ -305,7 +305,7 @@ fn emptied(mut buffer: Buffer) -> Buffer {
 }
 
 /// Runs of segments of these lengths, one behind the other in `chunks`.
-fn runs_in(lengths: &[u64], chunks: std::ops::Range<u64>) -> Vec<ListEntry> {
+pub(super) fn runs_in(lengths: &[u64], chunks: std::ops::Range<u64>) -> Vec<ListEntry> {
     let mut runs: Vec<Run> = Vec::new();
     let mut first_chunk = chunks.start;
     for &length_bytes in lengths {
