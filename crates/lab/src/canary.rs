@@ -242,6 +242,7 @@ impl Way {
             | Mutant::ReleasesLogEarly
             | Mutant::ForgetsTailOfLog
             | Mutant::WritesNoMirror
+            | Mutant::WritesIndexHeaderFirst
             | Mutant::ForgetsCountOfCopy
             | Mutant::RecordsRestLate
             | Mutant::TrimsHeld => return Self::Objects,

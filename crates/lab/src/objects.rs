@@ -2,7 +2,7 @@
 //! life after life, and each write of it looked at aside.
 //!
 //! ```text
-//! life.rs      operations by the seed, what goes wrong; reading.rs, versions.rs, rot.rs
+//! life.rs      operations by the seed, what goes wrong; reading.rs, versions.rs, rot.rs, terms.rs
 //! store.rs     an opened store: all that it holds             bucket.rs   what is asked of one:
 //!              parts.rs on index and values, whole.rs as doors have it
 //! history.rs   what it held, state after state: the oracle    recount.rs who names which chunk
@@ -25,6 +25,7 @@ mod rot;
 mod run;
 pub(crate) mod step_volume;
 pub(crate) mod store;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod versions;
@@ -46,6 +47,9 @@ use crate::simulation::tap::{Ear, Watch, leave};
 use crate::simulation::trouble::is_of_writes;
 
 pub use crate::objects::run::{ObjectPlan, ObjectSummary};
+
+/// When a run begins, in milliseconds since 1970.
+const START_MS: u64 = 1_700_000_000_000;
 
 impl ObjectPlan {
     /// The usual run of a seed.
@@ -112,6 +116,7 @@ impl Run {
             summary: ObjectSummary::default(),
             life: 0,
             step: 0,
+            now_ms: START_MS,
             snapshots: store::SNAPSHOTS,
         })
     }
@@ -125,6 +130,7 @@ impl Run {
         // What the last life has left is looked at as well.
         let (store, _) = self.open(Watch::Nothing)?;
         store.check_buckets(true).map_err(in_run)?;
+        self.summary.full = u64::from(self.summary.refused > 0);
         self.summary.digest = self.digest.value();
         Ok(())
     }
@@ -133,11 +139,12 @@ impl Run {
     fn open(&mut self, watch: Watch) -> Outcome<(Store, Ear)> {
         check_crashed(&self.disk).map_err(in_run)?;
         let ear = Ear::new(watch, mixed(self.plan.seed, self.life as u64), self.flushed);
-        let store = Store::open(&self.disk, &self.shape, ear.clone()).map_err(in_run)?;
+        let store = Store::open(&self.disk, &self.shape, ear.clone(), self.now_ms);
+        let store = store.map_err(in_run)?;
         let found = store.find().map_err(in_run)?;
-        self.history.explain(self.flushed, &found).map_err(in_run)?;
+        self.history.explain(self.flushed, &found, self.now_ms).map_err(in_run)?;
         for point in ear.take_points() {
-            aside::look(&point, &self.history, &self.shape, &mut self.summary.points)
+            aside::look(&point, &self.history, &self.shape, self.now_ms, &mut self.summary.points)
                 .map_err(|(aside, broken)| (Some(aside), broken))?;
         }
         self.history = History::of(found);
@@ -157,6 +164,7 @@ impl Run {
         life.go_through()?;
         let (stopped, fails) = (life.stopped, life.fails());
         let (last, store) = (life.last.take(), life.store);
+        self.now_ms = store.stepped.now_ms();
         let closes = !stopped && self.dice.once_in(8);
         let closed = match closes {
             true => self.close(&store, fails)?,

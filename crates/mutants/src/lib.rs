@@ -188,6 +188,8 @@ pub enum Mutant {
     ForgetsTailOfLog,
     /// Pages of a bucket's index are written once.
     WritesNoMirror,
+    /// The header of a bucket's index is written before the pages that it names.
+    WritesIndexHeaderFirst,
     /// A copy of an object names its extents, and they are not counted as shared.
     ForgetsCountOfCopy,
     /// The record of a small object is written, and what is left of its region is not.
@@ -198,7 +200,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 85] = [
+    pub const ALL: [Self; 86] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -281,6 +283,7 @@ impl Mutant {
         Self::ReleasesLogEarly,
         Self::ForgetsTailOfLog,
         Self::WritesNoMirror,
+        Self::WritesIndexHeaderFirst,
         Self::ForgetsCountOfCopy,
         Self::RecordsRestLate,
         Self::TrimsHeld,

@@ -18,17 +18,18 @@ pub(crate) fn look(
     point: &Point,
     history: &History,
     shape: &Shape,
+    now_ms: u64,
     points: &mut Points,
 ) -> Result<(), (String, Broken)> {
     look_with(point, shape.seed, points, |point, ear, points| {
-        recover(point, history, shape, ear, points)
+        recover(point, history, (shape, now_ms), ear, points)
     })
 }
 
 fn recover(
     point: &Point,
     history: &History,
-    shape: &Shape,
+    (shape, now_ms): (&Shape, u64),
     ear: &Ear,
     points: &mut Points,
 ) -> Result<(), Broken> {
@@ -38,7 +39,7 @@ fn recover(
     if is_thorough {
         check_crashed(&point.disk)?;
     }
-    let store = Store::open(&point.disk, shape, ear.clone())?;
+    let store = Store::open(&point.disk, shape, ear.clone(), now_ms)?;
     ear.heard().stop();
     {
         let opening = store.stepped.opening();
@@ -46,10 +47,10 @@ fn recover(
         points.older_roots += u64::from(opening.report.older_root);
     }
     let found = store.find()?;
-    history.explain(point.flushed, &found)?;
+    history.explain(point.flushed, &found, now_ms)?;
     store.check_buckets(is_thorough)?;
     if is_thorough {
-        History::of(found).explain(0, &store.find()?)?;
+        History::of(found).explain(0, &store.find()?, now_ms)?;
         store.stepped.administer(control::Close {}).map_err(Broken::Request)?;
         check_crashed(&point.disk.left_by_power_loss(0, Loss::All))?;
     }

@@ -2,6 +2,7 @@
 //! whose segments are short so that lists have blocks ([`crate::objects::parts`]), and the one that
 //! doors have ([`crate::objects::whole`]).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,17 +10,28 @@ use engine::Durability;
 use objects::bucket::BucketError;
 
 use crate::failure::Broken;
-use crate::objects::history::Objects;
+use crate::objects::history::{Contents, Object, Objects};
 use crate::objects::recount::Counted;
 use crate::objects::step_volume::StepVolume;
+use crate::objects::whole::Whole;
 
 /// Length of the log's ring: it goes round within a life.
 pub(crate) const RING_BYTES: u64 = 64 << 10;
 /// Bytes that a writer gets at a time.
 pub(crate) const PART_BYTES: usize = 3000;
 
-/// Gives what an object held when it was looked up, from its start.
-pub(crate) type SlowReader = Box<dyn FnMut(&mut [u8]) -> Result<usize, BucketError>>;
+/// Gives what an object held when it was looked up, from a place in it on.
+pub(crate) type SlowReader = Box<dyn FnMut(u64, &mut [u8]) -> Result<usize, BucketError>>;
+
+/// An object that was looked up.
+pub(crate) struct LookedUp {
+    pub(crate) length_bytes: u64,
+    pub(crate) expires_ms: Option<u64>,
+    pub(crate) reader: SlowReader,
+}
+
+/// Numbers of the chunks of a volume that an object needs, by the keys of objects.
+pub(crate) type NeededChunks = BTreeMap<Vec<u8>, BTreeSet<u64>>;
 
 /// How values are cut, where that can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +70,16 @@ pub(crate) trait Bucket {
         range: Range<u64>,
     ) -> Result<(), BucketError>;
 
-    /// Length of what a key holds, and who reads it.
-    fn reader(&self, key: &[u8]) -> Result<Option<(u64, SlowReader)>, BucketError>;
+    /// What a key holds, and who reads it.
+    fn reader(&self, key: &[u8]) -> Result<Option<LookedUp>, BucketError>;
+
+    /// The chunks of each object.
+    fn needed_chunks(&self) -> Result<NeededChunks, BucketError>;
+
+    /// The bucket that doors have, if it is one.
+    fn whole(&self) -> Option<&Whole> {
+        None
+    }
 
     fn keys(&self) -> Result<Vec<Vec<u8>>, BucketError>;
 
@@ -74,22 +94,23 @@ pub(crate) trait Bucket {
     /// All that the bucket can check itself.
     fn check(&self) -> Result<(), Broken>;
 
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, BucketError> {
-        let Some((length, mut read)) = self.reader(key)? else { return Ok(None) };
-        let mut bytes = vec![0; length as usize];
-        read(&mut bytes)?;
-        Ok(Some(bytes))
+    fn get(&self, key: &[u8]) -> Result<Option<Object>, BucketError> {
+        let Some(mut found) = self.reader(key)? else { return Ok(None) };
+        let mut bytes = vec![0; found.length_bytes as usize];
+        (found.reader)(0, &mut bytes)?;
+        Ok(Some(Object { expires_ms: found.expires_ms, ..Object::of(bytes) }))
     }
 
     /// Everything.
-    fn objects(&self) -> Result<Objects, BucketError> {
+    fn contents(&self) -> Result<Contents, BucketError> {
         let mut objects = Objects::new();
         for key in self.keys()? {
-            if let Some(bytes) = self.get(&key)? {
-                objects.insert(key, bytes.into());
+            if let Some(object) = self.get(&key)? {
+                objects.insert(key, object);
             }
         }
-        Ok(objects)
+        let quota_bytes = self.whole().and_then(Whole::quota_bytes);
+        Ok(Contents { objects, quota_bytes })
     }
 
     fn trim_all(&self) -> Result<(), BucketError> {

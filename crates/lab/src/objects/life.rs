@@ -11,7 +11,7 @@ use crate::failure::Broken;
 use crate::objects::aside::look;
 use crate::objects::bucket::{Bucket, Cut, SlowReader};
 use crate::objects::failures::{broken, of_engine, said};
-use crate::objects::history::{Objects, State};
+use crate::objects::history::{Contents, Object, Objects, State};
 use crate::objects::kinds;
 use crate::objects::run::{Outcome, Run, in_run};
 use crate::objects::store::{BLOCK, BUCKETS, Store, block_chunks_used};
@@ -110,14 +110,16 @@ impl<'a> Life<'a> {
         self.run.summary.stopped += 1;
         let found = self.store.find().map_err(in_run)?;
         let newest = self.run.history.newest();
-        self.run.history.explain(newest.saturating_sub(1), &found).map_err(in_run)
+        let now_ms = self.store.stepped.now_ms();
+        self.run.history.explain(newest.saturating_sub(1), &found, now_ms).map_err(in_run)
     }
 
     fn look_aside(&mut self) -> Outcome<()> {
         self.store.stepped.take_stuck().map_err(in_run)?;
         let mut points = self.store.stepped.opening().ear.take_points();
+        let now_ms = self.store.stepped.now_ms();
         for point in &points {
-            look(point, &self.run.history, &self.run.shape, &mut self.run.summary.points)
+            look(point, &self.run.history, &self.run.shape, now_ms, &mut self.run.summary.points)
                 .map_err(|(aside, broken)| (Some(aside), broken))?;
         }
         self.last = match points.len() as u64 {
@@ -141,7 +143,7 @@ impl<'a> Life<'a> {
                 let Some(volume) = self.store.volume(number) else { continue };
                 let seed = self.run.dice.roll();
                 let mut next = self.run.history.now().clone();
-                next.buckets.insert(number, Objects::new());
+                next.buckets.insert(number, Contents::default());
                 let made = kinds::create(number, &volume, seed);
                 self.settle("making a bucket", made, Some(next)).map_err(in_run)?;
                 self.store.open_bucket(number).map_err(in_run)?;
@@ -170,6 +172,12 @@ impl<'a> Life<'a> {
                 self.run.summary.refused += 1;
                 Ok(false)
             }
+            Err(BucketError::QuotaExceeded { quota_bytes, used_bytes, growth_bytes })
+                if growth_bytes > 0 && used_bytes + growth_bytes > quota_bytes =>
+            {
+                self.run.summary.over_quota += 1;
+                Ok(false)
+            }
             Err(error) if self.trouble.is_some() && of_engine(&error).is_some_and(is_of_writes) => {
                 self.stopped = true;
                 if let Some(next) = next {
@@ -191,19 +199,20 @@ impl<'a> Life<'a> {
             return Ok(()); // It could not be made for want of room.
         }
         match self.run.dice.below(100) {
-            0..38 => self.put(number),
-            38..50 => self.delete(number),
-            50..58 => self.copy(number),
-            58..65 => self.copy_range(number),
-            65..68 => self.give_up_put(number),
-            68..72 => self.get(number),
-            72..79 => self.merge(number),
-            79..87 => self.trim(number),
-            87..90 => self.flush(),
-            90..94 => self.write_block(),
-            94..96 => self.change_version(number),
-            96 => self.rot(number),
-            97..99 => self.begin_reading(number),
+            0..30 => self.put(number),
+            30..42 => self.delete(number),
+            42..50 => self.copy(number),
+            50..57 => self.copy_range(number),
+            57..60 => self.give_up_put(number),
+            60..64 => self.get(number),
+            64..70 => self.merge(number),
+            70..77 => self.trim(number),
+            77..80 => self.flush(),
+            80..84 => self.write_block(),
+            84..86 => self.change_version(number),
+            86..88 => self.rot(number),
+            88..90 => self.begin_reading(number),
+            90..99 => self.ask_on_terms(),
             _ => {
                 self.store.stepped.opening().tick();
                 Ok(())
@@ -218,15 +227,15 @@ impl<'a> Life<'a> {
     /// A key that there is, mostly.
     pub(super) fn found_key(&mut self, number: u32) -> Vec<u8> {
         let roll = self.run.dice.roll() as usize;
-        let objects = self.run.history.now().buckets.get(&number);
-        let keys: Vec<&Vec<u8>> = objects.into_iter().flatten().map(|(key, _)| key).collect();
+        let objects = self.living(number);
+        let keys: Vec<&Vec<u8>> = objects.keys().collect();
         match keys.is_empty() {
             true => self.key(),
             false => keys[roll % keys.len()].clone(),
         }
     }
 
-    fn content(&mut self) -> (Vec<u8>, Cut) {
+    pub(super) fn content(&mut self) -> (Vec<u8>, Cut) {
         let dice = &mut self.run.dice;
         let length = match dice.below(12) {
             0 => 0,
@@ -246,14 +255,14 @@ impl<'a> Life<'a> {
         let (key, (bytes, cut)) = (self.key(), self.content());
         let durability = self.durability();
         let next = self.with(number, |objects| {
-            objects.insert(key.clone(), bytes.clone().into());
+            objects.insert(key.clone(), Object::of(bytes.clone()));
         });
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
         let outcome = bucket.put(&key, &bytes, cut, durability);
         self.settle_with("a put", outcome, next, durability)
     }
 
-    fn durability(&mut self) -> Durability {
+    pub(super) fn durability(&mut self) -> Durability {
         match self.run.dice.once_in(4) {
             true => Durability::Durable,
             false => Durability::Acknowledged,
@@ -261,13 +270,13 @@ impl<'a> Life<'a> {
     }
 
     /// The state after a change of a bucket.
-    fn with(&self, number: u32, change: impl FnOnce(&mut Objects)) -> State {
+    pub(super) fn with(&self, number: u32, change: impl FnOnce(&mut Objects)) -> State {
         let mut next = self.run.history.now().clone();
-        change(next.buckets.entry(number).or_default());
+        change(&mut next.buckets.entry(number).or_default().objects);
         next
     }
 
-    fn settle_with(
+    pub(super) fn settle_with(
         &mut self,
         asked: &str,
         outcome: Result<(), BucketError>,
@@ -293,15 +302,14 @@ impl<'a> Life<'a> {
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
         let named: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let outcome = bucket.delete(&named, durability);
-        self.run.summary.refused_deletions +=
-            u64::from(outcome.as_ref().is_err_and(BucketError::is_no_space));
+        self.no_deletion_is_refused(&outcome)?;
         self.settle_with("a deletion", outcome, next, durability)
     }
 
     fn copy(&mut self, number: u32) -> Result<(), Broken> {
         let (from, to) = (self.found_key(number), self.key());
-        let Some(bytes) = self.held(number, &from) else { return Ok(()) };
-        let next = self.with(number, |objects| drop(objects.insert(to.clone(), bytes)));
+        let Some(object) = self.held(number, &from) else { return Ok(()) };
+        let next = self.with(number, |objects| drop(objects.insert(to.clone(), object)));
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
         let outcome = bucket.copy(&from, &to);
         self.settle("a copy", outcome, Some(next)).map(drop)
@@ -309,14 +317,14 @@ impl<'a> Life<'a> {
 
     fn copy_range(&mut self, number: u32) -> Result<(), Broken> {
         let (from, to) = (self.found_key(number), self.key());
-        let Some(bytes) = self.held(number, &from) else { return Ok(()) };
+        let Some(Object { bytes, .. }) = self.held(number, &from) else { return Ok(()) };
         let dice = &mut self.run.dice;
         let start = dice.below(bytes.len() as u64 + 1);
         let end = start + dice.below(bytes.len() as u64 + 1 - start);
         let length = dice.below(700) as usize;
         let head = bytes_of(dice.below(CONTENTS), length);
         let whole = [&head, &bytes[start as usize..end as usize]].concat();
-        let next = self.with(number, |objects| drop(objects.insert(to.clone(), whole.into())));
+        let next = self.with(number, |objects| drop(objects.insert(to.clone(), Object::of(whole))));
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
         match bucket.copy_range(&from, &to, &head, start..end) {
             // Copies of copies: a door would write its bytes.
@@ -325,8 +333,14 @@ impl<'a> Life<'a> {
         }
     }
 
-    pub(super) fn held(&self, number: u32, key: &[u8]) -> Option<Arc<[u8]>> {
-        self.run.history.now().buckets.get(&number)?.get(key).cloned()
+    pub(super) fn held(&self, number: u32, key: &[u8]) -> Option<Object> {
+        self.living(number).remove(key)
+    }
+
+    /// The objects that there are now.
+    pub(super) fn living(&self, number: u32) -> Objects {
+        let mut state = self.run.history.now().at(self.store.stepped.now_ms());
+        state.buckets.remove(&number).map_or_else(Objects::new, |contents| contents.objects)
     }
 
     /// Bytes are written that nobody names.

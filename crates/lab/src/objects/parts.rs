@@ -16,9 +16,9 @@ use objects::values::{ValueChanges, Values, WrittenValue};
 use objects::volume::BucketVolume;
 
 use crate::failure::Broken;
-use crate::objects::bucket::{Bucket, Cut, PART_BYTES, RING_BYTES, SlowReader};
+use crate::objects::bucket::{Bucket, Cut, LookedUp, NeededChunks, PART_BYTES, RING_BYTES};
 use crate::objects::failures::broken;
-use crate::objects::recount::{Counted, Recount, entries};
+use crate::objects::recount::{Counted, Recount, entries, needed_chunks};
 use crate::objects::step_volume::StepVolume;
 
 fn cutter(cut: Cut) -> Box<dyn Cutter> {
@@ -179,15 +179,20 @@ impl Bucket for Parts {
         Recount::of(&*self.index, &*self.volume).count()
     }
 
-    fn reader(&self, key: &[u8]) -> Result<Option<(u64, SlowReader)>, BucketError> {
+    fn needed_chunks(&self) -> Result<NeededChunks, BucketError> {
+        needed_chunks(&*self.index, &*self.volume)
+    }
+
+    fn reader(&self, key: &[u8]) -> Result<Option<LookedUp>, BucketError> {
         let lookup = self.values.lookup();
         let Some(value) = self.value(key)? else { return Ok(None) };
         let Some(pinned) = self.values.pin(lookup, &value) else {
             panic!("nobody trims between a look-up and its pin");
         };
         let mut reader = pinned.reader(&self.values);
-        let read = move |out: &mut [u8]| Ok(reader.read_at(0, out)?);
-        Ok(Some((value.length_bytes().unwrap_or(0), Box::new(read))))
+        let read = move |offset, out: &mut [u8]| Ok(reader.read_at(offset, out)?);
+        let length_bytes = value.length_bytes().unwrap_or(0);
+        Ok(Some(LookedUp { length_bytes, expires_ms: None, reader: Box::new(read) }))
     }
 
     fn merge(&self) -> Result<(), BucketError> {

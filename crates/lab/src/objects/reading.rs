@@ -1,6 +1,7 @@
 //! What buckets are asked for: an object, a listing, and an object by somebody who is slow.
 
 use crate::failure::Broken;
+use crate::objects::bucket::LookedUp;
 use crate::objects::failures::broken;
 use crate::objects::life::{Life, Reading};
 
@@ -10,14 +11,13 @@ impl Life<'_> {
         let expected = self.held(number, &key);
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
         let found = bucket.get(&key).map_err(|error| broken("a get", &error))?;
-        if found.as_deref() != expected.as_deref() {
+        if found != expected {
             let key = String::from_utf8_lossy(&key);
             let what = format!("bucket {number}: a get of {key} gives other bytes than were put");
             return Err(Broken::Objects { what });
         }
         let keys = bucket.keys().map_err(|error| broken("a listing", &error))?;
-        let listed = self.run.history.now().buckets.get(&number).into_iter().flatten();
-        if !keys.iter().eq(listed.map(|(key, _)| key)) {
+        if !keys.iter().eq(self.living(number).keys()) {
             let what = format!("bucket {number}: a listing gives {} keys", keys.len());
             return Err(Broken::Objects { what });
         }
@@ -27,11 +27,15 @@ impl Life<'_> {
     pub(super) fn begin_reading(&mut self, number: u32) -> Result<(), Broken> {
         self.end_reading()?;
         let key = self.found_key(number);
-        let (Some(bucket), Some(bytes)) = (self.bucket(number), self.held(number, &key)) else {
+        let (Some(bucket), Some(object)) = (self.bucket(number), self.held(number, &key)) else {
             return Ok(()); // There is nothing to read.
         };
-        let reader = bucket.reader(&key).map_err(|error| broken("a look-up", &error))?;
-        self.reading = reader.map(|(_, reader)| Reading { bucket: number, reader, bytes });
+        let found = bucket.reader(&key).map_err(|error| broken("a look-up", &error))?;
+        let reading = |found: LookedUp| {
+            let (reader, bytes) = (found.reader, object.bytes);
+            Reading { bucket: number, reader, bytes }
+        };
+        self.reading = found.map(reading);
         Ok(())
     }
 
@@ -41,7 +45,7 @@ impl Life<'_> {
             return Ok(()); // Nobody reads.
         };
         let mut found = vec![0; bytes.len() + 1];
-        let read = reader(&mut found);
+        let read = reader(0, &mut found);
         let length = read.map_err(|error| broken("a slow get", &error))?;
         if found[..length] != bytes[..] {
             let what = format!("bucket {bucket}: a slow get gives other bytes than were put");

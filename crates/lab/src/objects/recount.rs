@@ -16,6 +16,7 @@ use objects::index::{Entry, Index, Table};
 use objects::volume::BucketVolume;
 
 use crate::failure::Broken;
+use crate::objects::bucket::NeededChunks;
 use crate::objects::failures::{broken, said};
 
 /// Entries that are read at a time.
@@ -172,6 +173,27 @@ impl<'a> Recount<'a> {
         }
         Ok(counted)
     }
+}
+
+/// The chunks that each object's bytes are in, and the blocks that say so.
+pub(crate) fn needed_chunks(
+    index: &dyn Index,
+    volume: &dyn BucketVolume,
+) -> Result<NeededChunks, BucketError> {
+    let mut needed = NeededChunks::new();
+    for (key, record) in entries(index, Table::Objects)? {
+        let chunks = needed.entry(key).or_default();
+        let mut entries = ObjectRecord::decode(&record)?.value.entries().to_vec();
+        while let Some(entry) = entries.pop() {
+            chunks.extend(entry.chunks());
+            if let ListEntry::Subtree(subtree) = entry {
+                let mut bytes = vec![0; CHUNK_BYTES as usize];
+                volume.read_at(subtree.block_chunk * CHUNK_BYTES, &mut bytes).map_err(said)?;
+                entries.extend(decode_block(&subtree, &bytes)?);
+            }
+        }
+    }
+    Ok(needed)
 }
 
 /// Whether an entry only says of which object an upload is.

@@ -34,12 +34,20 @@ pub struct ObjectSummary {
     pub points: Points,
     /// Operations that were refused for want of room.
     pub refused: u64,
-    /// Deletions among them.
-    pub refused_deletions: u64,
     /// Times that writing stopped because the disk failed.
     pub stopped: u64,
     /// Times that chunks of a bucket were made unreadable.
     pub rotten: u64,
+    /// Bytes of objects that were read piece by piece while chunks were unreadable.
+    pub beside_rot_bytes: u64,
+    /// Objects that expired and were removed.
+    pub expired: u64,
+    /// Puts and deletions whose condition did not hold.
+    pub unmet: u64,
+    /// Requests that were refused for a quota.
+    pub over_quota: u64,
+    /// Runs in which something was refused for want of room.
+    pub full: u64,
     /// Snapshots and rollbacks.
     pub versions: u64,
     /// Stands for every operation on the disk and every answer, in their order.
@@ -54,9 +62,13 @@ impl ObjectSummary {
         self.writes += other.writes;
         self.points.add(other.points);
         self.refused += other.refused;
-        self.refused_deletions += other.refused_deletions;
         self.stopped += other.stopped;
         self.rotten += other.rotten;
+        self.beside_rot_bytes += other.beside_rot_bytes;
+        self.expired += other.expired;
+        self.unmet += other.unmet;
+        self.over_quota += other.over_quota;
+        self.full += other.full;
         self.versions += other.versions;
         self.digest ^= other.digest;
     }
@@ -79,6 +91,8 @@ pub(super) struct Run {
     pub(super) summary: ObjectSummary,
     pub(super) life: usize,
     pub(super) step: usize,
+    /// Milliseconds since 1970.
+    pub(super) now_ms: u64,
     /// The next snapshot's number.
     pub(super) snapshots: u32,
 }

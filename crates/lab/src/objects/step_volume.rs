@@ -22,6 +22,10 @@ use crate::simulation::opening::Opening;
 const PIECE_BYTES: usize = 1 << 20;
 /// Steps after an acknowledged write, at most.
 const STEPS_MAX: u64 = 12;
+/// One of so many lists of writes goes to the engine in two requests, with a flush between them
+/// that nobody waits for. One request that is short is in one record of the journal as a whole,
+/// mostly; buckets are promised a prefix of the list, and no more.
+const CUT_ONE_IN: u64 = 3;
 /// One of so many writes is followed by a flush that nobody waits for: what follows it is written
 /// to the disk while the operation that the write is of goes on.
 const FLUSH_ONE_IN: u64 = 4;
@@ -39,6 +43,8 @@ struct SteppedState {
     /// Why the engine did not answer, if it did not.
     stuck: Option<Broken>,
     asks_doors: bool,
+    /// Milliseconds since 1970.
+    now_ms: u64,
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -46,15 +52,25 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Stepped {
-    pub(crate) fn new(opening: Opening, seed: u64) -> Arc<Self> {
+    pub(crate) fn new(opening: Opening, seed: u64, now_ms: u64) -> Arc<Self> {
         let asks_doors = seed % 2 == 1;
-        let state =
-            SteppedState { dice: Dice::new(seed), acknowledged: 0, stuck: None, asks_doors };
+        let dice = Dice::new(seed);
+        let state = SteppedState { dice, acknowledged: 0, stuck: None, asks_doors, now_ms };
         Arc::new(Self { opening: Mutex::new(opening), state: Mutex::new(state) })
     }
 
     pub(crate) fn opening(&self) -> MutexGuard<'_, Opening> {
         lock(&self.opening)
+    }
+
+    /// The time for whoever asks for something.
+    pub(crate) fn now_ms(&self) -> u64 {
+        lock(&self.state).now_ms
+    }
+
+    /// Time passes.
+    pub(crate) fn pass(&self, milliseconds: u64) {
+        lock(&self.state).now_ms += milliseconds;
     }
 
     /// All states up to this one are acknowledged: the next flush makes them durable.
@@ -122,6 +138,26 @@ impl Stepped {
     }
 
     fn write(
+        &self,
+        writes: &[(u64, &[u8])],
+        send: impl Fn(&Client, Vec<(u64, ChunkBuf)>, Done<()>) -> Accepted,
+    ) -> Result<(), RequestError> {
+        let cut = {
+            let dice = &mut lock(&self.state).dice;
+            let cuts = writes.len() > 1 && dice.once_in(CUT_ONE_IN);
+            if cuts { 1 + dice.below(writes.len() as u64 - 1) as usize } else { writes.len() }
+        };
+        let (front, rest) = writes.split_at(cut);
+        self.write_together(front, &send)?;
+        if rest.is_empty() {
+            return Ok(());
+        }
+        self.opening().client.flush(Done::pending().0);
+        self.write_together(rest, &send)
+    }
+
+    /// Writes a list by one request.
+    fn write_together(
         &self,
         writes: &[(u64, &[u8])],
         send: impl FnOnce(&Client, Vec<(u64, ChunkBuf)>, Done<()>) -> Accepted,

@@ -12,7 +12,7 @@ use crate::dice::mixed;
 use crate::failure::Broken;
 use crate::objects::bucket::Bucket;
 use crate::objects::failures::broken;
-use crate::objects::history::{Objects, State};
+use crate::objects::history::{Contents, State};
 use crate::objects::kinds;
 use crate::objects::step_volume::{StepVolume, Stepped};
 use crate::oracle::CHUNK_BYTES;
@@ -47,13 +47,18 @@ pub(crate) struct Store {
 
 impl Store {
     /// Opens what is on a disk, and the buckets of it.
-    pub(crate) fn open(disk: &MemoryDisk, shape: &Shape, ear: Ear) -> Result<Self, Broken> {
+    pub(crate) fn open(
+        disk: &MemoryDisk,
+        shape: &Shape,
+        ear: Ear,
+        now_ms: u64,
+    ) -> Result<Self, Broken> {
         let seed = ear.heard().number();
         let opening = Opening::new(disk, shape, ear)?;
         if shape.tight {
             opening.client.keep_for_release(WriteRoom::of_chunks(KEPT.0, KEPT.1));
         }
-        let (stepped, buckets) = (Stepped::new(opening, seed), BTreeMap::new());
+        let (stepped, buckets) = (Stepped::new(opening, seed, now_ms), BTreeMap::new());
         let mut store = Self { stepped, buckets, block_chunks_used: block_chunks_used(shape) };
         for bucket in 0..BUCKETS {
             store.open_bucket(bucket)?;
@@ -110,9 +115,9 @@ impl Store {
     pub(crate) fn find(&self) -> Result<State, Broken> {
         let mut state = State::default();
         for (&number, bucket) in &self.buckets {
-            let objects = bucket.objects();
-            let objects = objects.map_err(|error| broken("reading a bucket", &error))?;
-            state.buckets.insert(number, objects);
+            let contents = bucket.contents();
+            let contents = contents.map_err(|error| broken("reading a bucket", &error))?;
+            state.buckets.insert(number, contents);
         }
         let volumes = self.stepped.opening().volumes.clone();
         for (number, open) in volumes {
@@ -122,8 +127,8 @@ impl Store {
                     name.split('@').next().unwrap_or_default(),
                 );
                 let of = of.unwrap_or(u32::MAX);
-                let objects = self.find_snapshot(of, open)?;
-                state.snapshots.insert(number, (of, objects));
+                let contents = self.find_snapshot(of, open)?;
+                state.snapshots.insert(number, (of, contents));
             } else if number == BLOCK {
                 state.block = self.find_block()?;
             }
@@ -132,12 +137,12 @@ impl Store {
         Ok(state)
     }
 
-    fn find_snapshot(&self, of: u32, open: Arc<OpenVolume>) -> Result<Option<Objects>, Broken> {
+    fn find_snapshot(&self, of: u32, open: Arc<OpenVolume>) -> Result<Option<Contents>, Broken> {
         let volume = StepVolume::new(&self.stepped, open);
         let bucket = kinds::open(of, &volume, true);
         let bucket = bucket.map_err(|error| broken("the opening of a snapshot", &error))?;
-        let objects = bucket.map(|bucket| bucket.objects()).transpose();
-        objects.map_err(|error| broken("reading a snapshot", &error))
+        let contents = bucket.map(|bucket| bucket.contents()).transpose();
+        contents.map_err(|error| broken("reading a snapshot", &error))
     }
 
     fn find_block(&self) -> Result<BTreeMap<u64, u64>, Broken> {

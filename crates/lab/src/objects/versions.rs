@@ -48,8 +48,8 @@ impl Life<'_> {
         let snapshot = self.run.snapshots;
         self.run.snapshots += 1;
         let mut next = self.run.history.now().clone();
-        let objects = next.buckets.get(&number).cloned();
-        next.snapshots.insert(snapshot, (number, objects));
+        let contents = next.buckets.get(&number).cloned();
+        next.snapshots.insert(snapshot, (number, contents));
         let name = format!("s{snapshot}");
         let full = format!("v{number}@{name}");
         let volumes = vec![format!("v{number}")];
@@ -77,7 +77,7 @@ impl Life<'_> {
         let Some(name) = self.name_of(snapshot) else { return Ok(()) };
         let mut next = self.run.history.now().clone();
         match next.snapshots.get(&snapshot).cloned() {
-            Some((_, Some(objects))) => drop(next.buckets.insert(number, objects)),
+            Some((_, Some(contents))) => drop(next.buckets.insert(number, contents)),
             _ => drop(next.buckets.remove(&number)),
         }
         self.close(number)?;

@@ -7,19 +7,18 @@ use engine::Durability;
 use format::objects::record::ETag;
 use objects::bucket::{
     Bucket as Doors, BucketError, BucketOptions, CheckOptions, CompleteOptions, Condition,
-    CopyOptions, CopyPartOptions, DeleteOptions, FinishOptions, ListOptions, Metadata, PartOptions,
-    PutOptions, UploadOptions,
+    CopiedMetadata, CopyOptions, CopyPartOptions, DeleteOptions, FinishOptions, ListOptions,
+    Metadata, PartOptions, PutOptions, UploadOptions,
 };
 use objects::index::{INDEX_MEMORY_BYTES_MIN, IndexOptions, VolumeIndex};
 
+use crate::dice::Digest;
 use crate::failure::Broken;
-use crate::objects::bucket::{Bucket, Cut, PART_BYTES, RING_BYTES, SlowReader};
+use crate::objects::bucket::{Bucket, Cut, LookedUp, NeededChunks, PART_BYTES, RING_BYTES};
 use crate::objects::failures::broken;
-use crate::objects::recount::{Counted, Recount};
+use crate::objects::recount::{Counted, Recount, needed_chunks};
 use crate::objects::step_volume::StepVolume;
 
-/// Milliseconds since 1970: time stands still.
-const NOW_MS: u64 = 1_700_000_000_000;
 /// Keys of a listing: several listings come to a bucket.
 const LISTED: usize = 10;
 /// Objects up to this length have one part.
@@ -45,6 +44,41 @@ impl Whole {
         Ok(Self { volume: Arc::clone(volume), bucket })
     }
 
+    /// Puts an object whose ETag follows from its bytes.
+    pub(crate) fn put_with(
+        &self,
+        key: &[u8],
+        bytes: &[u8],
+        options: PutOptions,
+    ) -> Result<(), BucketError> {
+        let mut digest = Digest::default();
+        digest.add_bytes(bytes);
+        let mut md5 = [7; 16];
+        md5[..8].copy_from_slice(&digest.value().to_le_bytes());
+        let mut writer = self.bucket.put(key, options)?;
+        bytes.chunks(PART_BYTES).try_for_each(|part| writer.write(part))?;
+        writer.finish(FinishOptions::new(md5)).map(drop)
+    }
+
+    pub(crate) fn quota_bytes(&self) -> Option<u64> {
+        self.bucket.quota_bytes()
+    }
+
+    /// The bucket itself, for what is asked of no other.
+    pub(crate) fn doors(&self) -> &Doors {
+        &self.bucket
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.volume.stepped.now_ms()
+    }
+
+    /// An index of its own: what the bucket has in memory does not count.
+    fn index(&self) -> Result<VolumeIndex, BucketError> {
+        let options = IndexOptions { read_only: true, ..OPTIONS };
+        Ok(VolumeIndex::open(Arc::clone(&self.volume) as _, &options)?)
+    }
+
     /// Puts an object in two parts, and a third that the object does not have. A part is what
     /// `second` says, or bytes of another object.
     fn put_parts(
@@ -58,10 +92,10 @@ impl Whole {
             metadata: Metadata::default(),
             expires_unix_ms: None,
             durability: Durability::Acknowledged,
-            now_ms: NOW_MS,
+            now_ms: self.now_ms(),
         };
         let upload = self.bucket.begin_upload(key, options)?;
-        let part = PartOptions { durability: Durability::Acknowledged, now_ms: NOW_MS };
+        let part = PartOptions { durability: Durability::Acknowledged, now_ms: self.now_ms() };
         let put = |number: u16, bytes: &[u8]| -> Result<ETag, BucketError> {
             let mut writer = self.bucket.put_part(key, upload, number, part)?;
             bytes.chunks(PART_BYTES).try_for_each(|piece| writer.write(piece))?;
@@ -87,7 +121,7 @@ impl Whole {
             md5: [9; 16],
             checksums: Vec::new(),
             durability,
-            now_ms: NOW_MS,
+            now_ms: self.now_ms(),
         };
         self.bucket.complete(key, upload, &parts, options).map(drop)
     }
@@ -115,22 +149,19 @@ impl Bucket for Whole {
             let (first, second) = bytes.split_at(bytes.len() / 2);
             return self.put_parts(key, first, Part::Bytes(second), durability);
         }
-        let options = PutOptions { durability, ..PutOptions::new(NOW_MS) };
-        let mut writer = self.bucket.put(key, options)?;
-        bytes.chunks(PART_BYTES).try_for_each(|part| writer.write(part))?;
-        writer.finish(FinishOptions::new([7; 16])).map(drop)
+        self.put_with(key, bytes, PutOptions { durability, ..PutOptions::new(self.now_ms()) })
     }
 
     fn give_up(&self, bytes: &[u8], _: Cut, ends: bool) -> Result<(), BucketError> {
         if ends {
-            return self.bucket.expire_uploads(NOW_MS + 1, 10).map(drop);
+            return self.bucket.expire_uploads(self.now_ms() + 1, 10).map(drop);
         }
-        let mut writer = self.bucket.put(b"given up", PutOptions::new(NOW_MS))?;
+        let mut writer = self.bucket.put(b"given up", PutOptions::new(self.now_ms()))?;
         bytes.chunks(PART_BYTES).try_for_each(|part| writer.write(part))
     }
 
     fn delete(&self, keys: &[&[u8]], durability: Durability) -> Result<(), BucketError> {
-        let options = DeleteOptions { durability, now_ms: NOW_MS };
+        let options = DeleteOptions { durability, now_ms: self.now_ms() };
         if let [key] = keys {
             return self.bucket.delete(key, &Condition::None, options).map(drop);
         }
@@ -140,7 +171,7 @@ impl Bucket for Whole {
     }
 
     fn copy(&self, from: &[u8], to: &[u8]) -> Result<(), BucketError> {
-        self.bucket.copy(from, to, CopyOptions::new(NOW_MS)).map(drop)
+        self.bucket.copy(from, to, CopyOptions::new(self.now_ms())).map(drop)
     }
 
     fn copy_range(
@@ -154,18 +185,22 @@ impl Bucket for Whole {
             return self.put(to, head, Cut::Content, Durability::Acknowledged);
         }
         if head.is_empty() {
-            let options = CopyOptions { range: Some(range), ..CopyOptions::new(NOW_MS) };
+            let metadata =
+                CopiedMetadata::Replace { metadata: Metadata::default(), expires_unix_ms: None };
+            let range = Some(range);
+            let options = CopyOptions { range, metadata, ..CopyOptions::new(self.now_ms()) };
             return self.bucket.copy(from, to, options).map(drop);
         }
         self.put_parts(to, head, Part::Range(from, range), Durability::Acknowledged)
     }
 
-    fn reader(&self, key: &[u8]) -> Result<Option<(u64, SlowReader)>, BucketError> {
-        let Some(mut reader) = self.bucket.get(key, &Condition::None, NOW_MS)? else {
+    fn reader(&self, key: &[u8]) -> Result<Option<LookedUp>, BucketError> {
+        let Some(mut reader) = self.bucket.get(key, &Condition::None, self.now_ms())? else {
             return Ok(None);
         };
-        let length_bytes = reader.info().size_bytes;
-        Ok(Some((length_bytes, Box::new(move |out: &mut [u8]| reader.read_at(0, out)))))
+        let (length_bytes, expires_ms) = (reader.info().size_bytes, reader.info().expires_unix_ms);
+        let reader = Box::new(move |offset, out: &mut [u8]| reader.read_at(offset, out));
+        Ok(Some(LookedUp { length_bytes, expires_ms, reader }))
     }
 
     fn keys(&self) -> Result<Vec<Vec<u8>>, BucketError> {
@@ -176,7 +211,7 @@ impl Bucket for Whole {
                 delimiter: Vec::new(),
                 from,
                 limit: LISTED,
-                now_ms: NOW_MS,
+                now_ms: self.now_ms(),
             })?;
             keys.extend(listing.objects.into_iter().map(|object| object.key));
             match listing.next {
@@ -194,11 +229,16 @@ impl Bucket for Whole {
         Ok(self.bucket.trim_some(entries_max)?.is_done)
     }
 
-    /// By an index of its own: what the bucket has in memory does not count.
+    fn needed_chunks(&self) -> Result<NeededChunks, BucketError> {
+        needed_chunks(&self.index()?, &*self.volume)
+    }
+
+    fn whole(&self) -> Option<&Whole> {
+        Some(self)
+    }
+
     fn recount(&self) -> Result<Counted, Broken> {
-        let options = IndexOptions { read_only: true, ..OPTIONS };
-        let index = VolumeIndex::open(Arc::clone(&self.volume) as _, &options);
-        let index = index.map_err(|error| broken("a recount", &error.into()))?;
+        let index = self.index().map_err(|error| broken("a recount", &error))?;
         Recount::of(&index, &*self.volume).count()
     }
 

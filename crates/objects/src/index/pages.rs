@@ -295,6 +295,10 @@ impl Kept {
         if mutant!(WritesNoMirror) {
             return length(before).chain(pages).chain(header).chain(length(behind)).collect();
         }
+        if mutant!(WritesIndexHeaderFirst) {
+            let headers = length(before).chain(header).chain(header_mirror);
+            return headers.chain(pages).chain(mirror).chain(length(behind)).collect();
+        }
         let pages = length(before).chain(pages).chain(mirror);
         pages.chain(header).chain(header_mirror).chain(length(behind)).collect()
     }
