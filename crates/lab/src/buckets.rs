@@ -69,14 +69,15 @@ pub(crate) fn objects(arguments: &Arguments) -> ExitCode {
     let (seeds, summary, failures) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     let ObjectSummary { operations, crashes, writes, points, refused, .. } = summary;
     let ObjectSummary { full, stopped, rotten, beside_rot_bytes, versions, digest, .. } = summary;
-    let ObjectSummary { expired, unmet, over_quota, .. } = summary;
+    let ObjectSummary { expired, unmet, over_quota, deleted_when_full, .. } = summary;
     println!(
         "{seeds} seeds from {} on: {operations} operations, {writes} device writes, {crashes} \
          crashes lived through, {} crash points ({} of them in openings, {} with a cut journal); \
-         {refused} refused for want of room in {full} seeds and no deletion among them, {over_quota} for a \
-         quota, {unmet} for a condition, {expired} objects expired, {stopped} times the disk \
-         failed, {rotten} times chunks rotted ({beside_rot_bytes} bytes read beside them), \
-         {versions} snapshots and rollbacks; {:.0} s, digest {digest:016x}",
+         {refused} refused for want of room in {full} seeds and none of {deleted_when_full} \
+         deletions meanwhile, {over_quota} for a quota, {unmet} for a condition, {expired} \
+         objects expired, {stopped} times the disk failed, {rotten} times chunks rotted \
+         ({beside_rot_bytes} bytes read beside them), {versions} snapshots and rollbacks; {:.0} \
+         s, digest {digest:016x}",
         arguments.seed,
         points.total(),
         points.recoveries,

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! life.rs      operations by the seed, what goes wrong; reading.rs, versions.rs, rot.rs, terms.rs
+//! content.rs   their bytes
 //! store.rs     an opened store: all that it holds             bucket.rs   what is asked of one:
 //!              parts.rs on index and values, whole.rs as doors have it
 //! history.rs   what it held, state after state: the oracle    recount.rs who names which chunk
@@ -14,6 +15,7 @@
 
 pub(crate) mod aside;
 pub(crate) mod bucket;
+mod content;
 pub(crate) mod failures;
 pub(crate) mod history;
 pub(crate) mod kinds;
@@ -77,9 +79,9 @@ impl ObjectPlan {
         }
     }
 
-    /// The store: every third is tight, some have few pages in memory.
+    /// The store: two of three are tight, some have few pages in memory.
     fn shape(&self) -> Shape {
-        let tight = self.seed % 3 == 2;
+        let tight = !self.seed.is_multiple_of(3);
         let few_pages = self.seed / 3 % 3 == 1;
         Shape {
             seed: self.seed,

@@ -2,18 +2,16 @@
 //! whose segments are short so that lists have blocks ([`crate::objects::parts`]), and the one that
 //! doors have ([`crate::objects::whole`]).
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use engine::Durability;
-use objects::bucket::BucketError;
+use objects::bucket::{Bucket as Doors, BucketError};
 
 use crate::failure::Broken;
 use crate::objects::history::{Contents, Object, Objects};
-use crate::objects::recount::Counted;
+use crate::objects::recount::{Counted, NeededChunks};
 use crate::objects::step_volume::StepVolume;
-use crate::objects::whole::Whole;
 
 /// Length of the log's ring: it goes round within a life.
 pub(crate) const RING_BYTES: u64 = 64 << 10;
@@ -29,9 +27,6 @@ pub(crate) struct LookedUp {
     pub(crate) expires_ms: Option<u64>,
     pub(crate) reader: SlowReader,
 }
-
-/// Numbers of the chunks of a volume that an object needs, by the keys of objects.
-pub(crate) type NeededChunks = BTreeMap<Vec<u8>, BTreeSet<u64>>;
 
 /// How values are cut, where that can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +72,7 @@ pub(crate) trait Bucket {
     fn needed_chunks(&self) -> Result<NeededChunks, BucketError>;
 
     /// The bucket that doors have, if it is one.
-    fn whole(&self) -> Option<&Whole> {
+    fn doors(&self) -> Option<&Doors> {
         None
     }
 
@@ -109,7 +104,7 @@ pub(crate) trait Bucket {
                 objects.insert(key, object);
             }
         }
-        let quota_bytes = self.whole().and_then(Whole::quota_bytes);
+        let quota_bytes = self.doors().and_then(Doors::quota_bytes);
         Ok(Contents { objects, quota_bytes })
     }
 

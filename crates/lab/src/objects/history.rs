@@ -53,6 +53,12 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Objects and chunks.
+    pub(crate) fn count(&self) -> usize {
+        let objects = self.buckets.values().map(|contents| contents.objects.len());
+        objects.sum::<usize>() + self.block.len()
+    }
+
     /// What of it is there at a time.
     pub(crate) fn at(&self, now_ms: u64) -> Self {
         let buckets = self.buckets.iter().map(|(number, held)| (*number, held.at(now_ms)));

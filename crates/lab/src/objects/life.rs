@@ -6,10 +6,10 @@ use engine::{Durability, RequestError};
 use objects::bucket::BucketError;
 use objects::values::ValueError;
 
-use crate::dice::mixed;
 use crate::failure::Broken;
 use crate::objects::aside::look;
-use crate::objects::bucket::{Bucket, Cut, SlowReader};
+use crate::objects::bucket::{Bucket, SlowReader};
+use crate::objects::content::{CONTENTS, bytes_of, content};
 use crate::objects::failures::{broken, of_engine, said};
 use crate::objects::history::{Contents, Object, Objects, State};
 use crate::objects::kinds;
@@ -20,8 +20,6 @@ use crate::simulation::trouble::{Trouble, is_of_writes};
 
 /// Different keys of a bucket.
 const KEYS: u64 = 24;
-/// Different contents of objects.
-const CONTENTS: u64 = 200;
 /// Chunks that the block volume is written at a time, at most.
 const BLOCK_BURST: u64 = 12;
 /// The same where room is short.
@@ -42,30 +40,25 @@ pub(super) struct Life<'a> {
     pub(super) stopped: bool,
     /// A crash in the middle of the last operation.
     pub(super) last: Option<Point>,
+    /// The last put or write found no room.
+    pub(super) is_full: bool,
     /// The disk fails from some operation on.
     trouble: Option<Trouble>,
     /// Somebody reads slowly, whatever becomes of the object.
     pub(super) reading: Option<Reading>,
 }
 
-/// The bytes of an object.
-fn bytes_of(content: u64, length: usize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(length + 8);
-    let mut at = 0_u64;
-    while bytes.len() < length {
-        // No byte is zero: a chunk of an object is always stored.
-        let word = mixed(content, at) | 0x0101_0101_0101_0101;
-        bytes.extend_from_slice(&word.to_le_bytes()[..4]);
-        bytes.extend_from_slice(&[0x55; 4]);
-        at += 1;
-    }
-    bytes.truncate(length);
-    bytes
-}
-
 impl<'a> Life<'a> {
     pub(super) fn new(run: &'a mut Run, store: Store) -> Self {
-        Self { run, store, stopped: false, last: None, trouble: None, reading: None }
+        Self {
+            run,
+            store,
+            stopped: false,
+            last: None,
+            is_full: false,
+            trouble: None,
+            reading: None,
+        }
     }
 
     pub(super) fn go_through(&mut self) -> Outcome<()> {
@@ -163,6 +156,7 @@ impl<'a> Life<'a> {
         match outcome {
             Ok(()) => {
                 if let Some(next) = next {
+                    self.is_full &= next.count() <= self.run.history.now().count();
                     self.run.history.push(next);
                     self.store.stepped.acknowledge(self.run.history.newest());
                 }
@@ -170,6 +164,7 @@ impl<'a> Life<'a> {
             }
             Err(error) if error.is_no_space() && self.run.shape.tight => {
                 self.run.summary.refused += 1;
+                self.is_full = true;
                 Ok(false)
             }
             Err(BucketError::QuotaExceeded { quota_bytes, used_bytes, growth_bytes })
@@ -200,19 +195,19 @@ impl<'a> Life<'a> {
         }
         match self.run.dice.below(100) {
             0..30 => self.put(number),
-            30..42 => self.delete(number),
-            42..50 => self.copy(number),
-            50..57 => self.copy_range(number),
-            57..60 => self.give_up_put(number),
-            60..64 => self.get(number),
-            64..70 => self.merge(number),
-            70..77 => self.trim(number),
-            77..80 => self.flush(),
-            80..84 => self.write_block(),
-            84..86 => self.change_version(number),
-            86..88 => self.rot(number),
-            88..90 => self.begin_reading(number),
-            90..99 => self.ask_on_terms(),
+            30..40 => self.delete(number),
+            40..46 => self.copy(number),
+            46..52 => self.copy_range(number),
+            52..54 => self.give_up_put(number),
+            54..58 => self.get(number),
+            58..63 => self.merge(number),
+            63..69 => self.trim(number),
+            69..72 => self.flush(),
+            72..77 => self.write_block(),
+            77..79 => self.change_version(number),
+            79..81 => self.rot(number),
+            81..83 => self.begin_reading(number),
+            83..99 => self.ask_on_terms(),
             _ => {
                 self.store.stepped.opening().tick();
                 Ok(())
@@ -235,24 +230,8 @@ impl<'a> Life<'a> {
         }
     }
 
-    pub(super) fn content(&mut self) -> (Vec<u8>, Cut) {
-        let dice = &mut self.run.dice;
-        let length = match dice.below(12) {
-            0 => 0,
-            1..4 => dice.below(513),
-            4..9 => dice.below(9000),
-            9..11 => dice.below(30_000),
-            _ => dice.below(120_000),
-        };
-        let cut = match length < 30_000 && dice.once_in(2) {
-            true => Cut::Content,
-            false => Cut::Fixed,
-        };
-        (bytes_of(dice.below(CONTENTS), length as usize), cut)
-    }
-
     fn put(&mut self, number: u32) -> Result<(), Broken> {
-        let (key, (bytes, cut)) = (self.key(), self.content());
+        let (key, (bytes, cut)) = (self.key(), content(&mut self.run.dice));
         let durability = self.durability();
         let next = self.with(number, |objects| {
             objects.insert(key.clone(), Object::of(bytes.clone()));
@@ -345,7 +324,7 @@ impl<'a> Life<'a> {
 
     /// Bytes are written that nobody names.
     fn give_up_put(&mut self, number: u32) -> Result<(), Broken> {
-        let (bytes, cut) = self.content();
+        let (bytes, cut) = content(&mut self.run.dice);
         let ends = self.run.dice.once_in(2);
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
         let outcome = bucket.give_up(&bytes, cut, ends);

@@ -16,9 +16,9 @@ use objects::values::{ValueChanges, Values, WrittenValue};
 use objects::volume::BucketVolume;
 
 use crate::failure::Broken;
-use crate::objects::bucket::{Bucket, Cut, LookedUp, NeededChunks, PART_BYTES, RING_BYTES};
+use crate::objects::bucket::{Bucket, Cut, LookedUp, PART_BYTES, RING_BYTES};
 use crate::objects::failures::broken;
-use crate::objects::recount::{Counted, Recount, entries, needed_chunks};
+use crate::objects::recount::{Counted, NeededChunks, Recount, entries, needed_chunks};
 use crate::objects::step_volume::StepVolume;
 
 fn cutter(cut: Cut) -> Box<dyn Cutter> {

@@ -16,7 +16,6 @@ use objects::index::{Entry, Index, Table};
 use objects::volume::BucketVolume;
 
 use crate::failure::Broken;
-use crate::objects::bucket::NeededChunks;
 use crate::objects::failures::{broken, said};
 
 /// Entries that are read at a time.
@@ -42,6 +41,9 @@ pub(crate) struct Recount<'a> {
     changes: BTreeMap<u64, Here>,
     blocks_seen: BTreeSet<u64>,
 }
+
+/// Numbers of the chunks of a volume that an object needs, by the keys of objects.
+pub(crate) type NeededChunks = BTreeMap<Vec<u8>, BTreeSet<u64>>;
 
 /// What a recount comes to, in chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

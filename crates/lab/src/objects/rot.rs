@@ -9,10 +9,11 @@ use objects::bucket::BucketError;
 use objects::values::ValueError;
 
 use crate::failure::Broken;
-use crate::objects::bucket::{Bucket, LookedUp, NeededChunks, SlowReader};
+use crate::objects::bucket::{Bucket, LookedUp, SlowReader};
 use crate::objects::failures::{broken, is_damage};
 use crate::objects::kinds;
 use crate::objects::life::Life;
+use crate::objects::recount::NeededChunks;
 
 /// Chunks at the front of an index and of its log among which some rot.
 const INDEX_CHUNKS: u64 = 64;

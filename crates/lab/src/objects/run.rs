@@ -46,6 +46,8 @@ pub struct ObjectSummary {
     pub unmet: u64,
     /// Requests that were refused for a quota.
     pub over_quota: u64,
+    /// Deletions while the last put or write had been refused for want of room.
+    pub deleted_when_full: u64,
     /// Runs in which something was refused for want of room.
     pub full: u64,
     /// Snapshots and rollbacks.
@@ -68,6 +70,7 @@ impl ObjectSummary {
         self.expired += other.expired;
         self.unmet += other.unmet;
         self.over_quota += other.over_quota;
+        self.deleted_when_full += other.deleted_when_full;
         self.full += other.full;
         self.versions += other.versions;
         self.digest ^= other.digest;

@@ -25,7 +25,9 @@ const STEPS_MAX: u64 = 12;
 /// One of so many lists of writes goes to the engine in two requests, with a flush between them
 /// that nobody waits for. One request that is short is in one record of the journal as a whole,
 /// mostly; buckets are promised a prefix of the list, and no more.
-const CUT_ONE_IN: u64 = 3;
+const CUT_ONE_IN: u64 = 2;
+/// Steps between the two requests, at most: enough for the first to reach the disk by itself.
+const STEPS_OF_CUT_MAX: u64 = 60;
 /// One of so many writes is followed by a flush that nobody waits for: what follows it is written
 /// to the disk while the operation that the write is of goes on.
 const FLUSH_ONE_IN: u64 = 4;
@@ -152,7 +154,13 @@ impl Stepped {
         if rest.is_empty() {
             return Ok(());
         }
-        self.opening().client.flush(Done::pending().0);
+        let steps = lock(&self.state).dice.below(STEPS_OF_CUT_MAX);
+        let mut opening = self.opening();
+        opening.client.flush(Done::pending().0);
+        for _ in 0..steps {
+            opening.step();
+        }
+        drop(opening);
         self.write_together(rest, &send)
     }
 

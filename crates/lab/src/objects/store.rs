@@ -32,7 +32,7 @@ pub(crate) const BLOCK_CHUNKS: u64 = 4096;
 const SPACE_BYTES: u64 = 4 << 30;
 /// Chunks of the block volume that are written: in a tight store they fill it.
 pub(crate) fn block_chunks_used(shape: &Shape) -> u64 {
-    if shape.tight { 1400 } else { 200 }
+    if shape.tight { 1700 } else { 200 }
 }
 
 /// Room that is left alone for releases in a tight store, in chunks and writes.

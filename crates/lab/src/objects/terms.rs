@@ -3,19 +3,22 @@
 
 use engine::Durability;
 use format::objects::record::ETag;
-use objects::bucket::{BucketError, Condition, DeleteOptions, ObjectInfo, PutOptions};
+use objects::bucket::{
+    Bucket as Doors, BucketError, Condition, DeleteOptions, ObjectInfo, PutOptions,
+};
 
 use crate::failure::Broken;
 use crate::objects::bucket::Bucket;
+use crate::objects::content::content;
 use crate::objects::failures::broken;
 use crate::objects::history::{Object, State};
 use crate::objects::life::Life;
-use crate::objects::whole::Whole;
+use crate::objects::whole::put_with;
 
 /// The bucket of doors.
 const NUMBER: u32 = 1;
 /// How long an object stays that expires, and how much time passes at once, at most.
-const STAY_MS: u64 = 3000;
+const STAY_MS: u64 = 1500;
 const PASS_MS: u64 = 1500;
 /// Bytes that a quota leaves, at most.
 const QUOTA_LEFT_BYTES: u64 = 40_000;
@@ -42,16 +45,16 @@ impl Life<'_> {
         }
     }
 
-    fn doors(&self) -> Option<&Whole> {
-        self.bucket(NUMBER).and_then(Bucket::whole)
+    fn doors(&self) -> Option<&Doors> {
+        self.bucket(NUMBER).and_then(Bucket::doors)
     }
 
     /// A condition, and whether the object of the key meets it.
     fn condition(&mut self, key: &[u8]) -> Result<(Condition, bool), Broken> {
         let roll = self.run.dice.below(8);
         let there = self.held(NUMBER, key).is_some();
-        let Some(whole) = self.doors() else { return Ok((Condition::None, true)) };
-        let found = whole.doors().head(key, &Condition::None, whole.now_ms());
+        let Some(doors) = self.doors() else { return Ok((Condition::None, true)) };
+        let found = doors.head(key, &Condition::None, self.store.stepped.now_ms());
         let found = found.map_err(|error| broken("a head", &error))?;
         if found.is_some() != there {
             let what = format!("a head finds an object: {}, and there is one: {there}", !there);
@@ -96,7 +99,7 @@ impl Life<'_> {
 
     fn put_on_terms(&mut self) -> Result<(), Broken> {
         let key = if self.run.dice.once_in(2) { self.key() } else { self.found_key(NUMBER) };
-        let (bytes, _) = self.content();
+        let (bytes, _) = content(&mut self.run.dice);
         let durability = self.durability();
         let now_ms = self.store.stepped.now_ms();
         let expires_ms = match self.run.dice.once_in(3) {
@@ -112,8 +115,8 @@ impl Life<'_> {
             durability,
             ..PutOptions::new(now_ms)
         };
-        let Some(whole) = self.doors() else { return Ok(()) };
-        let outcome = whole.put_with(&key, &bytes, options);
+        let Some(doors) = self.doors() else { return Ok(()) };
+        let outcome = put_with(doors, &key, &bytes, options);
         self.settle_on_terms("a put with a condition", outcome, is_met, next, durability)
     }
 
@@ -122,17 +125,17 @@ impl Life<'_> {
         let durability = self.durability();
         let (condition, is_met) = self.condition(&key)?;
         let next = self.with(NUMBER, |objects| drop(objects.remove(&key)));
-        let Some(whole) = self.doors() else { return Ok(()) };
-        let options = DeleteOptions { durability, now_ms: whole.now_ms() };
-        let outcome = whole.doors().delete(&key, &condition, options).map(drop);
+        let Some(doors) = self.doors() else { return Ok(()) };
+        let options = DeleteOptions { durability, now_ms: self.store.stepped.now_ms() };
+        let outcome = doors.delete(&key, &condition, options).map(drop);
         self.no_deletion_is_refused(&outcome)?;
         self.settle_on_terms("a deletion with a condition", outcome, is_met, next, durability)
     }
 
     /// A quota near what the bucket holds, below it as well, or none.
     fn set_quota(&mut self) -> Result<(), Broken> {
-        let Some(whole) = self.doors() else { return Ok(()) };
-        let figures = whole.doors().figures();
+        let Some(doors) = self.doors() else { return Ok(()) };
+        let figures = doors.figures();
         let used_bytes = figures.object_bytes + figures.part_bytes;
         let quota_bytes = match self.run.dice.below(3) {
             0 => None,
@@ -142,16 +145,16 @@ impl Life<'_> {
         let durability = self.durability();
         let mut next = self.run.history.now().clone();
         next.buckets.entry(NUMBER).or_default().quota_bytes = quota_bytes;
-        let Some(whole) = self.doors() else { return Ok(()) };
-        let outcome = whole.doors().set_quota(quota_bytes, durability);
+        let Some(doors) = self.doors() else { return Ok(()) };
+        let outcome = doors.set_quota(quota_bytes, durability);
         self.settle_with("setting a quota", outcome, next, durability)
     }
 
     /// What has expired is removed, which nobody sees but the figures.
     fn remove_expired(&mut self) -> Result<(), Broken> {
         let objects_max = 1 + self.run.dice.below(12);
-        let Some(whole) = self.doors() else { return Ok(()) };
-        let outcome = whole.doors().expire_some(whole.now_ms(), objects_max);
+        let Some(doors) = self.doors() else { return Ok(()) };
+        let outcome = doors.expire_some(self.store.stepped.now_ms(), objects_max);
         self.no_deletion_is_refused(&outcome)?;
         let Ok(expired) = outcome else {
             let outcome = outcome.map(drop);
@@ -160,7 +163,9 @@ impl Life<'_> {
         if expired.stale > 0 || expired.damaged > 0 {
             return failed(format!("entries of what expires are wrong: {expired:?}"));
         }
-        let figures = whole.doors().figures();
+        let Some(figures) = self.doors().map(Doors::figures) else {
+            return Ok(());
+        };
         self.run.summary.expired += expired.objects;
         let living = self.living(NUMBER);
         let bytes: u64 = living.values().map(|object| object.bytes.len() as u64).sum();
@@ -174,14 +179,17 @@ impl Life<'_> {
 
     /// Deletions are not refused for want of room, however full the store is.
     pub(super) fn no_deletion_is_refused<T>(
-        &self,
+        &mut self,
         outcome: &Result<T, BucketError>,
     ) -> Result<(), Broken> {
         match outcome {
             Err(error) if error.is_no_space() => {
                 failed(format!("a deletion is refused for want of room: {error}"))
             }
-            _ => Ok(()),
+            _ => {
+                self.run.summary.deleted_when_full += u64::from(self.is_full);
+                Ok(())
+            }
         }
     }
 }

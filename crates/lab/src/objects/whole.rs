@@ -14,9 +14,9 @@ use objects::index::{INDEX_MEMORY_BYTES_MIN, IndexOptions, VolumeIndex};
 
 use crate::dice::Digest;
 use crate::failure::Broken;
-use crate::objects::bucket::{Bucket, Cut, LookedUp, NeededChunks, PART_BYTES, RING_BYTES};
+use crate::objects::bucket::{Bucket, Cut, LookedUp, PART_BYTES, RING_BYTES};
 use crate::objects::failures::broken;
-use crate::objects::recount::{Counted, Recount, needed_chunks};
+use crate::objects::recount::{Counted, NeededChunks, Recount, needed_chunks};
 use crate::objects::step_volume::StepVolume;
 
 /// Keys of a listing: several listings come to a bucket.
@@ -44,32 +44,7 @@ impl Whole {
         Ok(Self { volume: Arc::clone(volume), bucket })
     }
 
-    /// Puts an object whose ETag follows from its bytes.
-    pub(crate) fn put_with(
-        &self,
-        key: &[u8],
-        bytes: &[u8],
-        options: PutOptions,
-    ) -> Result<(), BucketError> {
-        let mut digest = Digest::default();
-        digest.add_bytes(bytes);
-        let mut md5 = [7; 16];
-        md5[..8].copy_from_slice(&digest.value().to_le_bytes());
-        let mut writer = self.bucket.put(key, options)?;
-        bytes.chunks(PART_BYTES).try_for_each(|part| writer.write(part))?;
-        writer.finish(FinishOptions::new(md5)).map(drop)
-    }
-
-    pub(crate) fn quota_bytes(&self) -> Option<u64> {
-        self.bucket.quota_bytes()
-    }
-
-    /// The bucket itself, for what is asked of no other.
-    pub(crate) fn doors(&self) -> &Doors {
-        &self.bucket
-    }
-
-    pub(crate) fn now_ms(&self) -> u64 {
+    fn now_ms(&self) -> u64 {
         self.volume.stepped.now_ms()
     }
 
@@ -127,6 +102,22 @@ impl Whole {
     }
 }
 
+/// Puts an object whose ETag follows from its bytes.
+pub(crate) fn put_with(
+    bucket: &Doors,
+    key: &[u8],
+    bytes: &[u8],
+    options: PutOptions,
+) -> Result<(), BucketError> {
+    let mut digest = Digest::default();
+    digest.add_bytes(bytes);
+    let mut md5 = [7; 16];
+    md5[..8].copy_from_slice(&digest.value().to_le_bytes());
+    let mut writer = bucket.put(key, options)?;
+    bytes.chunks(PART_BYTES).try_for_each(|part| writer.write(part))?;
+    writer.finish(FinishOptions::new(md5)).map(drop)
+}
+
 /// What the last part is.
 enum Part<'a> {
     Bytes(&'a [u8]),
@@ -149,7 +140,8 @@ impl Bucket for Whole {
             let (first, second) = bytes.split_at(bytes.len() / 2);
             return self.put_parts(key, first, Part::Bytes(second), durability);
         }
-        self.put_with(key, bytes, PutOptions { durability, ..PutOptions::new(self.now_ms()) })
+        let options = PutOptions { durability, ..PutOptions::new(self.now_ms()) };
+        put_with(&self.bucket, key, bytes, options)
     }
 
     fn give_up(&self, bytes: &[u8], _: Cut, ends: bool) -> Result<(), BucketError> {
@@ -233,8 +225,8 @@ impl Bucket for Whole {
         needed_chunks(&self.index()?, &*self.volume)
     }
 
-    fn whole(&self) -> Option<&Whole> {
-        Some(self)
+    fn doors(&self) -> Option<&Doors> {
+        Some(&self.bucket)
     }
 
     fn recount(&self) -> Result<Counted, Broken> {

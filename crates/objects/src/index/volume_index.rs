@@ -278,27 +278,27 @@ fn merged_scan(
     Ok(Some(found))
 }
 
-/// The header of the bucket, from either copy.
+/// The header of the bucket, from either copy. The copies are the last that making an index writes,
+/// so where one was never written, its making was cut off.
 pub(in crate::index) fn read_header(volume: &dyn BucketVolume) -> Result<BucketHeader, IndexError> {
     let mut failure = String::new();
+    let mut found = None;
     for at_bytes in HEADER_COPIES_AT_BYTES {
+        if is_blank(volume, at_bytes) {
+            return Err(IndexError::Unfinished);
+        }
         match read_header_copy(volume, at_bytes)? {
-            Ok(header) => return Ok(header),
+            Ok(header) => found = found.or(Some(header)),
             Err(error) => failure = error,
         }
     }
-    match has_no_header(volume) {
-        true => Err(IndexError::Unfinished),
-        false => Err(IndexError::NoBucket(failure)),
-    }
+    found.ok_or(IndexError::NoBucket(failure))
 }
 
-/// Whether neither copy of the header was ever written, which is the last that makes an index.
-fn has_no_header(volume: &dyn BucketVolume) -> bool {
+/// Whether a block was never written.
+fn is_blank(volume: &dyn BucketVolume, at_bytes: u64) -> bool {
     let mut block = [0; BLOCK_BYTES];
-    HEADER_COPIES_AT_BYTES.into_iter().all(|at_bytes| {
-        volume.read_at(at_bytes, &mut block).is_ok() && block.iter().all(|byte| *byte == 0)
-    })
+    volume.read_at(at_bytes, &mut block).is_ok() && block.iter().all(|byte| *byte == 0)
 }
 
 /// One copy of the header, or what is wrong with it.
