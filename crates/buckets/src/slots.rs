@@ -195,13 +195,16 @@ impl Shared {
         }
     }
 
-    /// The buckets that are open and take changes.
-    pub(crate) fn open_for_changes(&self) -> Vec<OpenBucket> {
-        let slots: Vec<Slot> =
-            lock(&self.state).slots.values().map(|named| Arc::clone(&named.slot)).collect();
-        let hosted =
-            slots.iter().filter_map(|slot| slot.try_lock().ok().and_then(|held| held.clone()));
-        hosted.filter(|hosted| !hosted.is_read_only).map(OpenBucket::new).collect()
+    /// Names that may have an open bucket.
+    pub(crate) fn names(&self) -> Vec<String> {
+        lock(&self.state).slots.keys().cloned().collect()
+    }
+
+    /// The bucket of a name, if it is open and takes changes.
+    pub(crate) fn open_for_changes(&self, name: &str) -> Option<OpenBucket> {
+        let slot = Arc::clone(&lock(&self.state).slots.get(name)?.slot);
+        let hosted = slot.try_lock().ok()?.clone()?;
+        (!hosted.is_read_only).then(|| OpenBucket::new(hosted))
     }
 
     /// Waits; returns whether upkeep is to end.

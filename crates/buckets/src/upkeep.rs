@@ -42,10 +42,12 @@ pub(crate) fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>, BucketsError>
     let run = move || {
         let mut turns: HashMap<String, Turn> = HashMap::new();
         while !shared.rest(LOOK_TIME) {
-            let open = shared.open_for_changes();
-            turns.retain(|name, _| open.iter().any(|bucket| bucket.name() == name));
-            for bucket in open {
-                let turn = turns.entry(bucket.name().to_owned()).or_insert_with(Turn::new);
+            let names = shared.names();
+            turns.retain(|name, _| names.contains(name));
+            for name in names {
+                // One at a time: who deletes a bucket does not wait for the merge of another.
+                let Some(bucket) = shared.open_for_changes(&name) else { continue };
+                let turn = turns.entry(name).or_insert_with(Turn::new);
                 take_turn(&bucket, turn, shared.options.upload_age_max);
             }
         }
