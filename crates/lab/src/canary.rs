@@ -25,7 +25,7 @@ const SEEDS_MAX: u64 = 12;
 /// Only seeds from 16 on are of stores that compare bytes; what `Shape::uses_new_things` says so of
 /// knows vectors, hints, reservations and copies between volumes; `Shape::has_codecs` says which
 /// know codecs of volumes.
-const TRIED_FIRST: [(Mutant, u64); 18] = [
+const TRIED_FIRST: [(Mutant, u64); 20] = [
     (Mutant::WritesRootBeforeRecords, 3),
     (Mutant::WritesRootUnplaced, 17),
     (Mutant::ComparesNothing, 16),
@@ -44,6 +44,8 @@ const TRIED_FIRST: [(Mutant, u64); 18] = [
     (Mutant::CopiesBeforeBuffered, 5),
     (Mutant::CopiesAcrossDomains, 13),
     (Mutant::ForgetsFuaOfCopy, 13),
+    (Mutant::FreesBeforeTrim, 12),
+    (Mutant::WritesNoMirror, 6),
 ];
 /// Writes for each crash point that runs of buckets look at.
 const OBJECTS_ONE_IN: u64 = 6;
