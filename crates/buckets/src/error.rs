@@ -2,6 +2,7 @@
 
 use objects::bucket::BucketError;
 use objects::index::IndexError;
+use objects::values::ValueError;
 use store::RequestError;
 
 /// What went wrong.
@@ -62,6 +63,17 @@ pub enum BucketsError {
     /// The machine gives no random bytes.
     #[error("{0}")]
     Machine(#[from] store::MachineError),
+}
+
+impl BucketsError {
+    /// Whether two buckets do not share chunks, so that bytes are written again.
+    #[must_use]
+    pub fn is_other_domain(&self) -> bool {
+        let Self::Bucket(BucketError::Value(ValueError::Volume(error))) = self else {
+            return false;
+        };
+        matches!(error, RequestError::OtherDomain { .. })
+    }
 }
 
 impl From<IndexError> for BucketsError {

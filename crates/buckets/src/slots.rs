@@ -157,8 +157,8 @@ impl Shared {
         }
         let memory_bytes = self.bucket_memory_bytes();
         let options = OpenOptions { memory_bytes, read_only: is_read_only };
-        let bucket = Bucket::open(Arc::new(volume), &options)?;
-        Ok(Arc::new(Hosted { name: name.to_owned(), is_read_only, bucket }))
+        let bucket = Bucket::open(Arc::new(volume.clone()), &options)?;
+        Ok(Arc::new(Hosted { name: name.to_owned(), is_read_only, bucket, volume }))
     }
 
     fn bucket_memory_bytes(&self) -> u64 {

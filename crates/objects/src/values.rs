@@ -24,6 +24,7 @@ mod extent_use;
 mod limits;
 mod list_builder;
 mod list_cursor;
+mod mapped;
 mod pending;
 mod range_counts;
 mod reader;
@@ -54,6 +55,7 @@ use trimmer::Trimmer;
 
 pub use changes::ValueChanges;
 pub use error::ValueError;
+pub use mapped::{ChunkCopy, MapChunks};
 pub use reader::ValueReader;
 pub use recount::{ChunkProblem, Recount, RecountedWindow};
 pub use together::{TOGETHER_BYTES_MAX, WrittenTogether};

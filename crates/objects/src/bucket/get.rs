@@ -22,6 +22,10 @@ impl Reader {
         &self.info
     }
 
+    pub(super) fn value(&mut self) -> &mut ValueReader {
+        &mut self.value
+    }
+
     /// Fills the front of `out` with what the object has from `offset` on; returns how many bytes
     /// those are: fewer than asked for at its end only.
     ///

@@ -1,5 +1,6 @@
 //! Puts an object: its bytes first, without any lock; then its record.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use format::objects::record::metadata::Checksum;
@@ -8,9 +9,10 @@ use store::Durability;
 
 use super::condition::Condition;
 use super::error::BucketError;
+use super::get::Reader;
 use super::info::{Metadata, check_key, living};
 use super::{Bucket, Core};
-use crate::values::ValueWriter;
+use crate::values::{MapChunks, ValueWriter};
 
 /// Bytes of an object between two looks at the quota.
 pub(super) const QUOTA_LOOK_BYTES: u64 = 8 << 20;
@@ -117,6 +119,25 @@ impl Writer {
     /// is refused on the way, one that still may at its end.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), BucketError> {
         self.value.write(bytes)?;
+        self.look_at_quota()
+    }
+
+    /// Appends the bytes in `range` of an object of another bucket without moving them: `map` has
+    /// the volume of this bucket map chunks of the other's. Nothing is written beside.
+    ///
+    /// # Errors
+    /// [`BucketError`], what `map` returns among them; then the writer is to be dropped.
+    pub fn map_from(
+        &mut self,
+        from: &mut Reader,
+        range: Range<u64>,
+        map: MapChunks<'_>,
+    ) -> Result<(), BucketError> {
+        self.value.map_from(from.value(), range, map)?;
+        self.look_at_quota()
+    }
+
+    fn look_at_quota(&mut self) -> Result<(), BucketError> {
         let length_bytes = self.value.length_bytes();
         if length_bytes < self.next_look_bytes {
             return Ok(());
@@ -141,15 +162,23 @@ impl Writer {
     /// [`BucketError`]: nothing has changed; where it is the flush of a durable put that failed,
     /// the object is there, and a crash may take it back.
     pub fn finish(self, finish: FinishOptions) -> Result<Put, BucketError> {
+        let etag = ETag { md5: finish.md5, parts: None };
+        self.finish_as(etag, finish.checksums)
+    }
+
+    /// As [`Writer::finish`], for a copy that has the ETag of its source.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn finish_as(self, etag: ETag, checksums: Vec<Checksum>) -> Result<Put, BucketError> {
         let Self { core, key, options, value, .. } = self;
-        let checksums = sorted(finish.checksums)?;
+        let checksums = sorted(checksums)?;
         let written = value.finish()?;
         let mut edit = core.edit([key.as_slice()]);
         let before = core.record(&key)?;
         options.condition.judge(living(before.as_ref(), options.now_ms))?;
         let version = core.versions.next(&*core.index)?;
         let value = edit.values.name(written);
-        let etag = ETag { md5: finish.md5, parts: None };
         let record = new_record(version, etag, value, options.now_ms, options.metadata);
         let record = ObjectRecord { expires_unix_ms: options.expires_unix_ms, checksums, ..record };
         edit.set_object(&key, before.as_ref(), &record)?;

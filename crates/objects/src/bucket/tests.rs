@@ -5,6 +5,7 @@ mod checks;
 mod documents;
 mod full_store;
 mod listings;
+mod mapped;
 mod model;
 mod recorded;
 mod rig;

@@ -106,6 +106,15 @@ impl ValueReader {
         Ok(length)
     }
 
+    /// The run that holds the byte at `at`, and the offset of its first; none for a value in its
+    /// record.
+    pub(super) fn run_at(&mut self, at: u64) -> Result<Option<(Run, u64)>, ValueError> {
+        match &mut self.content {
+            Content::Inline(_) => Ok(None),
+            Content::List(list) => list.find(self.backing.volume.as_ref(), at).map(Some),
+        }
+    }
+
     fn read_some(&mut self, at: u64, out: &mut [u8], ahead: bool) -> Result<u64, ValueError> {
         let (ahead_start, bytes) = &self.ahead;
         if let Some(from) = at.checked_sub(*ahead_start)

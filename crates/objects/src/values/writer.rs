@@ -8,6 +8,7 @@
 //! the end, a longer one takes extents as it comes. A writer that is dropped leaves what it took in
 //! `ToFree`, where the trimmer finds it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use format::objects::record::{INLINE_BYTES_MAX, Value};
@@ -175,6 +176,18 @@ impl ValueWriter {
         Ok(())
     }
 
+    /// Chunks for what is mapped next, up to `want`.
+    pub(super) fn next_place(&mut self, want: u64) -> Result<Range<u64>, ValueError> {
+        assert!(self.uncut.is_empty() && self.ready.is_empty(), "a value is mapped or written");
+        self.list.data.next(want)
+    }
+
+    /// Appends a run that was mapped.
+    pub(super) fn push_mapped(&mut self, run: Run) -> Result<(), ValueError> {
+        self.lengthen(run.length_bytes)?;
+        self.list.push_written(run)
+    }
+
     fn lengthen(&mut self, bytes: u64) -> Result<(), ValueError> {
         self.length_bytes = self.length_bytes.saturating_add(bytes);
         match self.length_bytes <= OBJECT_BYTES_MAX {
@@ -305,7 +318,7 @@ fn emptied(mut buffer: Buffer) -> Buffer {
 }
 
 /// Runs of segments of these lengths, one behind the other in `chunks`.
-pub(super) fn runs_in(lengths: &[u64], chunks: std::ops::Range<u64>) -> Vec<ListEntry> {
+pub(super) fn runs_in(lengths: &[u64], chunks: Range<u64>) -> Vec<ListEntry> {
     let mut runs: Vec<Run> = Vec::new();
     let mut first_chunk = chunks.start;
     for &length_bytes in lengths {

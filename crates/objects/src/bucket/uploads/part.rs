@@ -12,10 +12,11 @@ use crate::bucket::condition::Condition;
 use crate::bucket::copy::{copied_etag, is_whole};
 use crate::bucket::edit::Edit;
 use crate::bucket::error::BucketError;
+use crate::bucket::get::Reader;
 use crate::bucket::info::check_key;
 use crate::bucket::put::{FinishOptions, Put, sorted};
 use crate::bucket::{Bucket, Core};
-use crate::values::ValueWriter;
+use crate::values::{MapChunks, ValueWriter};
 
 /// How a part is put.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +110,19 @@ impl PartWriter {
     /// [`BucketError`]; then the writer is to be dropped.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), BucketError> {
         Ok(self.value.write(bytes)?)
+    }
+
+    /// As [`Writer::map_from`](crate::bucket::Writer::map_from).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn map_from(
+        &mut self,
+        from: &mut Reader,
+        range: Range<u64>,
+        map: MapChunks<'_>,
+    ) -> Result<(), BucketError> {
+        Ok(self.value.map_from(from.value(), range, map)?)
     }
 
     /// Bytes up to now.
