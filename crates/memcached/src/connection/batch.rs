@@ -1,0 +1,144 @@
+//! A batch: the requests that wait together.
+
+use super::storing::Storing;
+use super::{Connection, State};
+use crate::answers::Answers;
+use crate::cache::{Cache, Request};
+use crate::limits::Limits;
+use crate::parser::{Local, Parser, Refusal, Step};
+use crate::stats::{self, Wanted};
+
+/// Why a batch has no further request.
+enum End<'a> {
+    /// It has as many as it may.
+    Full,
+    /// The next request is not whole.
+    More { bytes: usize },
+    /// A value in parts follows.
+    Large(Request<'a>),
+    /// A value follows that is dropped, behind this line.
+    Swallow { bytes: u64, line: &'static [u8] },
+    /// Something for the connection follows.
+    Local(Local<'a>),
+}
+
+impl<C: Cache> Connection<C> {
+    /// Takes what waits, has it answered, and does what ends the batch.
+    pub(super) fn run_batch(&mut self, cache: &mut C, now_s: u64) {
+        let mut requests = recycled(std::mem::take(&mut self.spare));
+        let available = self.input.unused_bytes();
+        let unused = self.input.unused();
+        let (end, left) = collect(&mut self.parser, unused, &self.limits, now_s, &mut requests);
+        if !requests.is_empty() {
+            let mut answers = Answers::new(
+                &requests,
+                now_s,
+                &mut self.output,
+                &mut self.counts,
+                &mut self.get_failed,
+            );
+            cache.run(&requests, now_s, &mut answers);
+            answers.assert_complete();
+        }
+        self.spare = recycled(requests);
+        self.wanted_bytes = 1;
+        let mut stats = None;
+        let mut large = None;
+        match end {
+            End::Full => {}
+            End::More { bytes } => self.wanted_bytes = bytes,
+            End::Swallow { bytes, line } => {
+                self.output.bytes.extend_from_slice(line);
+                self.state = State::Swallowing { left_bytes: bytes };
+            }
+            End::Large(request) => large = Some(Storing::new(&request)),
+            End::Local(Local::Line(line)) => self.output.bytes.extend_from_slice(line),
+            End::Local(Local::Version) => {
+                for part in [&b"VERSION "[..], self.version.as_bytes(), b"\r\n"] {
+                    self.output.bytes.extend_from_slice(part);
+                }
+            }
+            End::Local(Local::Stats(words)) => stats = Some(Wanted::of(words)),
+            End::Local(Local::Close) => self.state = State::Closing,
+            End::Local(Local::CloseWith(line)) => {
+                self.output.bytes.extend_from_slice(line);
+                self.state = State::Closing;
+            }
+        }
+        self.input.take(available - left);
+        if let Some(wanted) = stats {
+            self.answer_stats(wanted, cache, now_s);
+        }
+        if let Some(storing) = large {
+            self.begin_storing(storing, cache, now_s);
+        }
+    }
+
+    fn answer_stats(&mut self, wanted: Wanted, cache: &mut C, now_s: u64) {
+        self.pass_counts(cache);
+        if wanted == Wanted::Reset {
+            cache.reset_counts();
+        }
+        let figures = cache.figures(now_s);
+        stats::write(wanted, &figures, now_s, &mut self.output.bytes);
+    }
+}
+
+/// Reads requests until something ends the batch, and says how much input is left.
+fn collect<'a>(
+    parser: &mut Parser,
+    mut input: &'a mut [u8],
+    limits: &Limits,
+    now_s: u64,
+    requests: &mut Vec<Request<'a>>,
+) -> (End<'a>, usize) {
+    while requests.len() < limits.batch_operations_max {
+        let (step, behind) = parser.next(input, now_s, limits);
+        let left = behind.len();
+        let end = match step {
+            Step::Request(request) => {
+                requests.push(request);
+                input = behind;
+                if left == 0 {
+                    return (End::Full, 0);
+                }
+                continue;
+            }
+            Step::More { bytes } => End::More { bytes },
+            Step::Large(request) => End::Large(request),
+            Step::Swallow { bytes, refusal: Refusal::Line(line) } => End::Swallow { bytes, line },
+            Step::Swallow { bytes, refusal: Refusal::Request(request) } => {
+                requests.push(request);
+                End::Swallow { bytes, line: b"" }
+            }
+            Step::Local(local) => End::Local(local),
+        };
+        return (end, left);
+    }
+    (End::Full, input.len())
+}
+
+/// The memory of a batch, for another one: an empty list, whatever its requests borrow.
+fn recycled<'a>(mut requests: Vec<Request<'_>>) -> Vec<Request<'a>> {
+    requests.clear();
+    requests.into_iter().map_while(|_| None).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::recycled;
+    use crate::cache::Request;
+    use crate::operation::{Get, Operation};
+    use crate::parser::Form;
+
+    #[test]
+    fn a_recycled_list_keeps_its_memory() {
+        let key = vec![b'a'; 3];
+        let mut requests = Vec::with_capacity(50);
+        let operation = Operation::Get(Get::new(&key));
+        requests.push(Request { operation, form: Form::Text { is_quiet: false } });
+        let place = requests.as_ptr() as usize;
+        let again: Vec<Request<'static>> = recycled(requests);
+        assert_eq!((again.len(), again.capacity(), again.as_ptr() as usize), (0, 50, place));
+    }
+}

@@ -1,0 +1,104 @@
+//! The flags of meta commands: one letter each, some with a token behind it.
+
+use super::lines;
+use crate::expiry::Expiry;
+use crate::numbers::{parse_i64, parse_u32, parse_u64};
+use crate::operation::Recache;
+use crate::words::Words;
+
+/// The longest opaque token with its letter, in bytes.
+const OPAQUE_BYTES_MAX: usize = 32;
+
+/// All flags of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct MetaFlags {
+    /// `b`
+    pub(super) is_base64: bool,
+    /// `q`
+    pub(super) is_quiet: bool,
+    /// `v`
+    pub(super) wants_value: bool,
+    /// `u`
+    pub(super) leaves_access: bool,
+    /// `I`
+    pub(super) invalidate: bool,
+    /// `x`
+    pub(super) removes_value: bool,
+    /// `N`
+    pub(super) vivify: Option<Expiry>,
+    /// `T`
+    pub(super) expires: Option<Expiry>,
+    /// `R`
+    pub(super) recache: Option<Recache>,
+    /// `F`
+    pub(super) client_flags: u32,
+    /// `C`
+    pub(super) compare: Option<u64>,
+    /// `E`
+    pub(super) new_cas: Option<u64>,
+    /// `M`
+    pub(super) mode: Option<u8>,
+    /// `J`
+    pub(super) initial: u64,
+    /// `D`
+    pub(super) delta: Option<u64>,
+}
+
+impl MetaFlags {
+    /// Reads the words behind key and length; the refusal is a line.
+    pub(super) fn parse(text: &[u8], now_s: u64) -> Result<Self, &'static [u8]> {
+        let mut flags = MetaFlags::default();
+        let mut seen = 0_u128;
+        let mut refusal = None;
+        for word in Words(text) {
+            let letter = word[0];
+            let bit = 1_u128.checked_shl(u32::from(letter)).unwrap_or(0);
+            if bit == 0 || letter == 127 || seen & bit != 0 {
+                return Err(lines::DUPLICATE_FLAG);
+            }
+            seen |= bit;
+            match flags.read(letter, &word[1..], now_s) {
+                Ok(()) => {}
+                // An unknown letter ends it; other faults are told once all letters are known.
+                Err(lines::INVALID_FLAG) => return Err(lines::INVALID_FLAG),
+                Err(line) => refusal = Some(line),
+            }
+        }
+        refusal.map_or(Ok(flags), Err)
+    }
+
+    fn read(&mut self, letter: u8, token: &[u8], now_s: u64) -> Result<(), &'static [u8]> {
+        let expiry = || {
+            let seconds = parse_i64(token).ok_or(lines::BAD_TOKEN)?;
+            Ok(Expiry::from_client(seconds, now_s))
+        };
+        match letter {
+            b'b' => self.is_base64 = true,
+            b'q' => self.is_quiet = true,
+            b'v' => self.wants_value = true,
+            b'u' => self.leaves_access = true,
+            b'I' => self.invalidate = true,
+            b'x' => self.removes_value = true,
+            b'N' => self.vivify = Some(expiry()?),
+            b'T' => self.expires = Some(expiry()?),
+            b'R' => {
+                let is_after_touch = self.expires.is_some();
+                self.recache = Some(Recache { before: expiry()?, is_after_touch });
+            }
+            b'F' => self.client_flags = parse_u32(token).ok_or(lines::BAD_FORMAT)?,
+            b'C' => self.compare = Some(parse_u64(token).ok_or(lines::BAD_TOKEN)?),
+            b'E' => self.new_cas = Some(parse_u64(token).ok_or(lines::BAD_TOKEN)?),
+            b'J' => self.initial = parse_u64(token).ok_or(lines::BAD_INITIAL)?,
+            b'D' => self.delta = Some(parse_u64(token).ok_or(lines::BAD_META_DELTA)?),
+            b'M' => match token {
+                [mode] => self.mode = Some(*mode),
+                _ => return Err(lines::BAD_MODE_LENGTH),
+            },
+            b'O' if token.len() >= OPAQUE_BYTES_MAX => return Err(lines::LONG_OPAQUE),
+            // Of answers, or of proxies in between.
+            b'O' | b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'l' | b'h' => {}
+            _ => return Err(lines::INVALID_FLAG),
+        }
+        Ok(())
+    }
+}

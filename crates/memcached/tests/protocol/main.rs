@@ -1,0 +1,10 @@
+//! Conversations with a connection over the model cache: what is sent, and what is answered.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod bounds;
+mod classic;
+mod login;
+mod meta;
+mod properties;
+mod talk;
+mod told;
