@@ -141,6 +141,13 @@ pub trait Cache {
         let _ = counts;
     }
 
+    /// `cache_memlimit`: the items are to take so much at most, in bytes. `false` refuses, as a
+    /// cache does whose operator says how much.
+    fn limit_bytes(&mut self, bytes: u64) -> bool {
+        let _ = bytes;
+        false
+    }
+
     /// `stats reset`: counts begin at 0.
     fn reset_counts(&mut self) {}
 }

@@ -261,6 +261,12 @@ impl Cache for ModelCache {
         self.figures.counts.add(counts);
     }
 
+    /// The model takes the bound, and keeps to none.
+    fn limit_bytes(&mut self, bytes: u64) -> bool {
+        self.figures.bytes_max = bytes;
+        true
+    }
+
     fn reset_counts(&mut self) {
         self.figures.counts = Counts::default();
         self.items_total = 0;

@@ -124,7 +124,7 @@ pub struct Store<'a> {
     pub invalidate: bool,
     /// Where there is nothing to append to, the value is stored, and ends then.
     pub vivify: Option<Expiry>,
-    /// The version that the item gets.
+    /// The version that the item gets; never 0.
     pub new_cas: Option<u64>,
     /// The longest value that the item may have after this, in bytes.
     pub value_bytes_max: u64,
@@ -181,7 +181,7 @@ pub struct Arithmetic<'a> {
     pub initial: u64,
     /// When the item ends from now on.
     pub touch: Option<Expiry>,
-    /// The version that the item gets.
+    /// The version that the item gets; never 0.
     pub new_cas: Option<u64>,
 }
 

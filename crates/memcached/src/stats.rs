@@ -169,7 +169,8 @@ pub(crate) enum Wanted {
 
 impl Wanted {
     pub(crate) fn of(arguments: &[u8]) -> Self {
-        match Words(arguments).next() {
+        let mut words = Words(arguments);
+        match words.next() {
             None => Wanted::General,
             Some(b"items") => Wanted::Items,
             Some(b"slabs") => Wanted::Slabs,
@@ -178,7 +179,11 @@ impl Wanted {
             Some(b"conns") => Wanted::Connections,
             Some(b"reset") => Wanted::Reset,
             Some(b"detail") => Wanted::Refused(b"CLIENT_ERROR stats detail not allowed\r\n"),
-            Some(b"cachedump") => Wanted::Refused(b"CLIENT_ERROR stats cachedump not allowed\r\n"),
+            // There are no slabs whose items could be listed.
+            Some(b"cachedump") => Wanted::Refused(match words.count() {
+                0 | 1 => b"CLIENT_ERROR bad command line\r\n",
+                _ => b"END\r\n",
+            }),
             Some(_) => Wanted::Refused(b"ERROR\r\n"),
         }
     }

@@ -42,8 +42,7 @@ impl<C: Cache> Connection<C> {
         }
         self.spare = recycled(requests);
         self.wanted_bytes = 1;
-        let mut stats = None;
-        let mut large = None;
+        let (mut stats, mut large) = (None, None);
         match end {
             End::Full => {}
             End::More { bytes } => self.wanted_bytes = bytes,
@@ -57,6 +56,14 @@ impl<C: Cache> Connection<C> {
                 for part in [&b"VERSION "[..], self.version.as_bytes(), b"\r\n"] {
                     self.output.bytes.extend_from_slice(part);
                 }
+            }
+            End::Local(Local::MemoryLimit { bytes, is_quiet }) => {
+                let line: &[u8] = match cache.limit_bytes(bytes) {
+                    _ if is_quiet => b"",
+                    true => b"OK\r\n",
+                    false => b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n",
+                };
+                self.output.bytes.extend_from_slice(line);
             }
             End::Local(Local::Stats(words)) => stats = Some(Wanted::of(words)),
             End::Local(Local::Close) => self.state = State::Closing,

@@ -28,6 +28,10 @@ use crate::stats::Counts;
 pub use login::Authentication;
 use storing::Storing;
 
+/// What `version` answers: which memcached is followed, and that this is none. Clients choose by it
+/// what they may ask.
+const FOLLOWED_VERSION: &str = "1.6.38-tamis";
+
 /// What is to be done with a connection's socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -96,7 +100,7 @@ impl<C: Cache> Connection<C> {
         assert!(limits.batch_operations_max > 0, "a batch has a request");
         Connection {
             limits,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: FOLLOWED_VERSION.to_owned(),
             input: Input::default(),
             output: Output::default(),
             parser: Parser::default(),
@@ -230,7 +234,7 @@ impl<C: Cache> Connection<C> {
         }
     }
 
-    /// What [`Connection::run`] answers to `version`; without it, the version of this crate.
+    /// What [`Connection::run`] answers to `version`; without it, which memcached is followed.
     pub fn set_version(&mut self, version: impl Into<String>) {
         self.version = version.into();
     }

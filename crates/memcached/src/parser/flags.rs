@@ -1,6 +1,7 @@
 //! The flags of meta commands: one letter each, some with a token behind it.
 
 use super::lines;
+use crate::base64::decoded_bytes;
 use crate::expiry::Expiry;
 use crate::numbers::{parse_i64, parse_u32, parse_u64};
 use crate::operation::Recache;
@@ -42,11 +43,14 @@ pub(super) struct MetaFlags {
     pub(super) initial: u64,
     /// `D`
     pub(super) delta: Option<u64>,
+    /// `O`, and its token is too long.
+    has_long_opaque: bool,
 }
 
 impl MetaFlags {
-    /// Reads the words behind key and length; the refusal is a line.
-    pub(super) fn parse(text: &[u8], now_s: u64) -> Result<Self, &'static [u8]> {
+    /// Reads the words behind key and length; the refusal is a line. Of several faults the last is
+    /// told.
+    pub(super) fn parse(text: &[u8], key: &[u8], now_s: u64) -> Result<Self, &'static [u8]> {
         let mut flags = MetaFlags::default();
         let mut seen = 0_u128;
         let mut refusal = None;
@@ -58,13 +62,23 @@ impl MetaFlags {
             }
             seen |= bit;
             match flags.read(letter, &word[1..], now_s) {
+                // The key is decoded in its place, once nothing can refuse the line any more.
+                Ok(()) if letter == b'b' && decoded_bytes(key).is_none() => {
+                    refusal = Some(lines::BAD_KEY);
+                }
                 Ok(()) => {}
                 // An unknown letter ends it; other faults are told once all letters are known.
                 Err(lines::INVALID_FLAG) => return Err(lines::INVALID_FLAG),
+                Err(lines::BAD_FORMAT) => refusal = refusal.or(Some(lines::BAD_FORMAT)),
                 Err(line) => refusal = Some(line),
             }
         }
         refusal.map_or(Ok(flags), Err)
+    }
+
+    /// Refuses an opaque token that is too long, behind all other faults.
+    pub(super) fn check_opaque(self) -> Result<Self, &'static [u8]> {
+        if self.has_long_opaque { Err(lines::LONG_OPAQUE) } else { Ok(self) }
     }
 
     fn read(&mut self, letter: u8, token: &[u8], now_s: u64) -> Result<(), &'static [u8]> {
@@ -87,16 +101,20 @@ impl MetaFlags {
             }
             b'F' => self.client_flags = parse_u32(token).ok_or(lines::BAD_FORMAT)?,
             b'C' => self.compare = Some(parse_u64(token).ok_or(lines::BAD_TOKEN)?),
-            b'E' => self.new_cas = Some(parse_u64(token).ok_or(lines::BAD_TOKEN)?),
+            // 0 is no version.
+            b'E' => {
+                let cas = parse_u64(token).ok_or(lines::BAD_TOKEN)?;
+                self.new_cas = Some(cas).filter(|&cas| cas != 0);
+            }
             b'J' => self.initial = parse_u64(token).ok_or(lines::BAD_INITIAL)?,
             b'D' => self.delta = Some(parse_u64(token).ok_or(lines::BAD_META_DELTA)?),
             b'M' => match token {
                 [mode] => self.mode = Some(*mode),
                 _ => return Err(lines::BAD_MODE_LENGTH),
             },
-            b'O' if token.len() >= OPAQUE_BYTES_MAX => return Err(lines::LONG_OPAQUE),
+            b'O' => self.has_long_opaque = token.len() >= OPAQUE_BYTES_MAX,
             // Of answers, or of proxies in between.
-            b'O' | b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'l' | b'h' => {}
+            b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'l' | b'h' => {}
             _ => return Err(lines::INVALID_FLAG),
         }
         Ok(())

@@ -20,8 +20,8 @@ pub(super) const NO_CRAWLER: &[u8] = b"CLIENT_ERROR lru crawler disabled\r\n";
 pub(super) const NO_REASSIGN: &[u8] = b"CLIENT_ERROR slab reassignment disabled\r\n";
 pub(super) const LIMIT_TOO_SMALL: &[u8] =
     b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n";
-pub(super) const LIMIT_FAILED: &[u8] =
-    b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
+pub(super) const LIMIT_IN_BYTES: &[u8] =
+    b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n";
 
 pub(super) const TOO_MANY_FLAGS: &[u8] = b"CLIENT_ERROR options flags are too long\r\n";
 pub(super) const DUPLICATE_FLAG: &[u8] = b"CLIENT_ERROR duplicate flag\r\n";

@@ -55,29 +55,23 @@ pub(super) fn command<'a>(
     if letter == b's' {
         return store(input, line, places, now_s, limits);
     }
-    let flags = MetaFlags::parse(rest, now_s).and_then(|flags| checked(flags, key));
-    let operation = match (letter, flags) {
-        (b'g', flags) => flags.map(get),
-        (_, Err(lines::LONG_OPAQUE)) => Err(lines::LONG_OPAQUE),
-        (_, Err(_)) => Err(lines::INVALID_OR_DUPLICATE),
-        (b'd', Ok(flags)) => Ok((Operation::Delete(delete(flags)), flags)),
-        (_, Ok(flags)) => arithmetic(flags),
+    let flags = match (letter, MetaFlags::parse(rest, key, now_s)) {
+        (_, Ok(flags)) => flags,
+        (b'g', Err(refusal)) => return line.local(input, refusal),
+        (_, Err(_)) => return line.local(input, lines::INVALID_OR_DUPLICATE),
     };
-    let (operation, flags) = match operation {
+    let operation = match letter {
+        b'g' => Ok(Operation::Get(get(flags))),
+        b'd' => Ok(Operation::Delete(delete(flags))),
+        _ => arithmetic(flags).map(Operation::Arithmetic),
+    };
+    let (operation, flags) = match operation.and_then(|it| Ok((it, flags.check_opaque()?))) {
         Ok(parsed) => parsed,
         Err(refusal) => return line.local(input, refusal),
     };
     let (head, behind) = input.split_at_mut(line.whole);
     let (key, form) = place(head, &places, &flags);
     (Step::Request(Request { operation: with_key(operation, key), form }), behind)
-}
-
-/// A key in base64 must be one, before any of the line is changed.
-fn checked(flags: MetaFlags, key: &[u8]) -> Result<MetaFlags, &'static [u8]> {
-    if flags.is_base64 && decoded_bytes(key).is_none() {
-        return Err(lines::BAD_KEY);
-    }
-    Ok(flags)
 }
 
 /// Decodes the key where it stands, and borrows it and the flags for as long as the input.
@@ -125,8 +119,8 @@ fn inspect<'a>(input: &'a mut [u8], line: Line, places: &Places) -> Next<'a> {
     (Step::Request(Request { operation, form: Form::Inspect { is_base64 } }), behind)
 }
 
-fn get(flags: MetaFlags) -> (Operation<'static>, MetaFlags) {
-    let operation = Operation::Get(Get {
+fn get(flags: MetaFlags) -> Get<'static> {
+    Get {
         key: &[],
         wants_value: flags.wants_value,
         marks_access: !flags.leaves_access,
@@ -134,8 +128,7 @@ fn get(flags: MetaFlags) -> (Operation<'static>, MetaFlags) {
         vivify: flags.vivify,
         recache: flags.recache,
         new_cas: flags.new_cas,
-    });
-    (operation, flags)
+    }
 }
 
 fn delete(flags: MetaFlags) -> Delete<'static> {
@@ -150,13 +143,13 @@ fn delete(flags: MetaFlags) -> Delete<'static> {
     }
 }
 
-fn arithmetic(flags: MetaFlags) -> Result<(Operation<'static>, MetaFlags), &'static [u8]> {
+fn arithmetic(flags: MetaFlags) -> Result<Arithmetic<'static>, &'static [u8]> {
     let is_down = match flags.mode {
         None | Some(b'I' | b'+') => false,
         Some(b'D' | b'-') => true,
         Some(_) => return Err(lines::BAD_ARITHMETIC_MODE),
     };
-    let operation = Operation::Arithmetic(Arithmetic {
+    Ok(Arithmetic {
         key: &[],
         is_down,
         delta: flags.delta.unwrap_or(1),
@@ -165,8 +158,7 @@ fn arithmetic(flags: MetaFlags) -> Result<(Operation<'static>, MetaFlags), &'sta
         initial: flags.initial,
         touch: flags.expires,
         new_cas: flags.new_cas,
-    });
-    Ok((operation, flags))
+    })
 }
 
 fn store<'a>(
@@ -183,10 +175,9 @@ fn store<'a>(
         return line.local(input, lines::BAD_FORMAT);
     };
     let places = Places { flags: line.text - rest.len()..line.text, ..places };
-    let parsed = MetaFlags::parse(rest, now_s)
-        .and_then(|flags| checked(flags, &input[places.key.clone()]))
-        .and_then(|flags| Ok((flags, mode_of(&flags)?)));
-    let (flags, mode) = match parsed {
+    let parsed = MetaFlags::parse(rest, &input[places.key.clone()], now_s)
+        .and_then(|flags| Ok((mode_of(&flags)?, flags.check_opaque()?)));
+    let (mode, flags) = match parsed {
         Ok(parsed) => parsed,
         Err(refusal) => {
             let refusal = Refusal::Line(refusal);

@@ -71,6 +71,8 @@ pub(crate) enum Local<'a> {
     Line(&'static [u8]),
     /// The version.
     Version,
+    /// How much the items may take is to change.
+    MemoryLimit { bytes: u64, is_quiet: bool },
     /// Figures; the words behind the command.
     Stats(&'a [u8]),
     /// The connection ends, without an answer.

@@ -201,14 +201,18 @@ fn verbosity<'a>(arguments: &[&[u8]]) -> Step<'a> {
     answered(line, is_quiet(arguments))
 }
 
-/// How much a cache may take is its operator's to say.
+/// The argument is in MiB.
 fn memory_limit<'a>(arguments: &[&[u8]]) -> Step<'a> {
-    let line = match parse_u32(arguments[0]) {
-        None => lines::ERROR,
-        Some(0..8) => lines::LIMIT_TOO_SMALL,
-        Some(_) => lines::LIMIT_FAILED,
-    };
-    answered(line, is_quiet(arguments))
+    let is_quiet = is_quiet(arguments);
+    match parse_u32(arguments[0]) {
+        None => answered(lines::ERROR, is_quiet),
+        Some(0..8) => answered(lines::LIMIT_TOO_SMALL, is_quiet),
+        Some(1_000_000_001..) => answered(lines::LIMIT_IN_BYTES, is_quiet),
+        Some(mib) => {
+            let bytes = u64::from(mib) << 20;
+            Step::Local(Local::MemoryLimit { bytes, is_quiet })
+        }
+    }
 }
 
 /// There are no slabs; what asks for nothing to be moved gets it.

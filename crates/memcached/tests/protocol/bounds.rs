@@ -167,8 +167,8 @@ fn idle_connections_give_their_buffers_back_and_go_on() {
 fn figures_are_told() {
     check(&[
         (
-            "stats detail on|stats cachedump 1 1|stats x|stats sizes|stats reset|",
-            "CLIENT_ERROR stats detail not allowed|CLIENT_ERROR stats cachedump not allowed|ERROR|STAT sizes_status disabled|END|RESET|",
+            "stats detail on|stats cachedump 1 1|stats cachedump 1|stats x|stats sizes|stats reset|",
+            "CLIENT_ERROR stats detail not allowed|END|CLIENT_ERROR bad command line|ERROR|STAT sizes_status disabled|END|RESET|",
         ),
         ("stats items|", "END|"),
     ]);

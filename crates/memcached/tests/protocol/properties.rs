@@ -267,7 +267,7 @@ proptest! {
     }
 }
 
-/// Pieces of lines, right and wrong.
+/// Pieces of lines, right and wrong; but for `stats`, which counts what has been received.
 fn word() -> impl Strategy<Value = &'static str> {
     select(vec![
         "\r\n",
@@ -310,7 +310,7 @@ fn word() -> impl Strategy<Value = &'static str> {
         "delete a",
         "flush_all",
         "version",
-        "stats",
+        "stats settings",
         " 0 0 1",
         "append a 0 0 1",
         "verbosity 1",
