@@ -55,11 +55,12 @@ pub(crate) fn encode(bytes: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::{decode_in_place, decoded_bytes, encode};
+    use proptest::collection::vec;
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded(bytes in proptest::collection::vec(any::<u8>(), 1..60)) {
+        fn what_is_encoded_is_decoded(bytes in vec(any::<u8>(), 1..60)) {
             let mut text = Vec::new();
             encode(&bytes, &mut text);
             prop_assert_eq!(decoded_bytes(&text), Some(bytes.len()));
@@ -69,7 +70,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_decoded_or_refused(mut text in proptest::collection::vec(any::<u8>(), 0..20)) {
+        fn any_text_is_decoded_or_refused(mut text in vec(any::<u8>(), 0..20)) {
             let expected = decoded_bytes(&text);
             prop_assert_eq!(decode_in_place(&mut text), expected);
         }

@@ -8,95 +8,12 @@
 //! Values that are longer than a connection takes whole come in parts into a [`Cache::Writer`], and
 //! go out in parts from a [`ValueReader`].
 
-use std::borrow::Cow;
-
+use crate::answer::{Answer, Fault};
 use crate::answers::Answers;
-use crate::decisions::Hit;
-use crate::item::Item;
-use crate::operation::{Operation, Store};
-use crate::parser::Form;
+use crate::operation::Store;
+use crate::request::Request;
 use crate::stats::{Counts, Figures};
-
-/// An operation, and how its answer is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request<'a> {
-    /// What the client asks.
-    pub operation: Operation<'a>,
-    pub(crate) form: Form<'a>,
-}
-
-/// What is answered where no value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// There is no such item.
-    NotFound,
-    /// The item has another version than the client's.
-    Exists,
-    /// The item is there, or is not, and the client asked for the contrary.
-    NotStored,
-    /// The value is stored.
-    Stored {
-        /// The item's version.
-        cas: u64,
-        /// How long its value is now, in bytes.
-        value_bytes: u64,
-    },
-    /// The item is removed, or is stale.
-    Deleted,
-    /// The item ends at another time.
-    Touched,
-    /// The item has another number.
-    Number {
-        /// The item before and after.
-        hit: Hit,
-        /// Its number.
-        number: u64,
-    },
-    /// The value is no number.
-    NotANumber,
-    /// What is known about an item.
-    Inspected {
-        /// The item.
-        item: Item,
-        /// What it takes, in bytes: key, value and what is kept with them.
-        size_bytes: u64,
-    },
-    /// All items are gone, or will be.
-    Flushed,
-}
-
-/// Why the cache cannot do what it was asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// No place, and nothing that could go.
-    #[error("SERVER_ERROR out of memory storing object")]
-    NoRoom,
-    /// The value is too long for this cache.
-    #[error("SERVER_ERROR object too large for cache")]
-    TooLarge,
-    /// Something else, in words of the cache's.
-    #[error("SERVER_ERROR {0}")]
-    Other(Cow<'static, str>),
-}
-
-/// Takes the parts of a long value.
-pub trait ValueWriter {
-    /// The next part.
-    ///
-    /// # Errors
-    /// If it cannot be kept. The rest of the value is dropped, and the client hears the fault.
-    fn write(&mut self, part: &[u8]) -> Result<(), Fault>;
-}
-
-/// Gives the parts of a long value.
-pub trait ValueReader {
-    /// Fills the front of `out` with what follows, and says how much that is. 0 is the end.
-    ///
-    /// # Errors
-    /// If it cannot be read. The connection is closed: its client has the front of the value, and
-    /// nothing else can be said in its place.
-    fn read(&mut self, out: &mut [u8]) -> Result<usize, Fault>;
-}
+use crate::values::{ValueReader, ValueWriter};
 
 /// What a connection asks items of.
 pub trait Cache {

@@ -147,6 +147,7 @@ impl Fields<'_> {
 mod tests {
     use super::{ITEM_BYTES, Item, ItemError};
     use crate::expiry::Expiry;
+    use proptest::collection::vec;
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     fn item() -> Item {
@@ -200,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_an_item_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..48)) {
+        fn any_bytes_are_an_item_or_refused(bytes in vec(any::<u8>(), 0..48)) {
             if let Ok(item) = Item::decode(&bytes) {
                 prop_assert_eq!(&item.encode()[..], &bytes[..]);
             }

@@ -28,6 +28,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod answer;
 mod answers;
 mod authentication;
 mod base64;
@@ -36,6 +37,7 @@ mod cache;
 mod connection;
 mod decisions;
 mod expiry;
+mod hit;
 mod input;
 mod item;
 mod limits;
@@ -44,19 +46,24 @@ mod numbers;
 mod operation;
 mod output;
 mod parser;
+mod request;
 mod stats;
+mod values;
 mod words;
 
+pub use answer::{Answer, Fault};
 pub use answers::Answers;
 pub use authentication::Authenticator;
-pub use cache::{Answer, Cache, Fault, Request, ValueReader, ValueWriter};
+pub use cache::Cache;
 pub use connection::{Authentication, Connection, Next};
 pub use decisions::{
-    ArithmeticDecision, Change, DeleteDecision, GetDecision, Hit, Join, NUMBER_BYTES_MAX, Number,
-    StoreDecision,
+    ArithmeticDecision, DeleteDecision, GetDecision, Join, NUMBER_BYTES_MAX, Number, StoreDecision,
 };
 pub use expiry::Expiry;
+pub use hit::{Change, Hit};
 pub use item::{ITEM_BYTES, Item, ItemError};
 pub use limits::{KEY_BYTES_MAX, Limits, VALUE_BYTES_MAX};
 pub use operation::{Arithmetic, Delete, Get, Operation, Recache, Store, StoreMode, Touch};
+pub use request::Request;
 pub use stats::{Counts, Figures};
+pub use values::{ValueReader, ValueWriter};

@@ -1,17 +1,21 @@
 //! A cache in memory: the plain model that connections are tested with, and that an example serves.
 //!
-//! A sorted map from keys to items with their values. It shows what a cache has to do, in few lines:
-//! find, let the operation decide, carry out. It bounds nothing and evicts nothing.
+//! A sorted map from keys to items with their values. It shows what a cache has to do, in few
+//! lines: find, let the operation decide, carry out. It bounds nothing and evicts nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::answer::{Answer, Fault};
 use crate::answers::Answers;
-use crate::cache::{Answer, Cache, Fault, Request, ValueReader, ValueWriter};
-use crate::decisions::{ArithmeticDecision, DeleteDecision, GetDecision, Hit, Join, StoreDecision};
+use crate::cache::Cache;
+use crate::decisions::{ArithmeticDecision, DeleteDecision, GetDecision, Join, StoreDecision};
+use crate::hit::Hit;
 use crate::item::{ITEM_BYTES, Item};
 use crate::operation::{Get, Operation, Store};
+use crate::request::Request;
 use crate::stats::{Counts, Figures};
+use crate::values::{ValueReader, ValueWriter};
 
 /// Longer values go out in parts, in bytes.
 const WHOLE_VALUE_BYTES_MAX: usize = 64 << 10;

@@ -5,7 +5,8 @@
 
 use std::collections::VecDeque;
 
-use crate::cache::{Fault, ValueReader};
+use crate::answer::Fault;
+use crate::values::ValueReader;
 
 /// Of a long value so much is in memory at once, in bytes.
 const PART_BYTES: usize = 64 << 10;
@@ -116,7 +117,8 @@ impl<R: ValueReader> Output<R> {
 #[cfg(test)]
 mod tests {
     use super::Output;
-    use crate::cache::{Fault, ValueReader};
+    use crate::answer::Fault;
+    use crate::values::ValueReader;
 
     struct Bytes(Vec<u8>);
 

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use crate::cache::{Answer, Fault};
+use crate::answer::{Answer, Fault};
 use crate::limits::KEY_BYTES_MAX;
 use crate::operation::{Get, Operation};
 use crate::words::Words;

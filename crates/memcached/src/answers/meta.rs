@@ -1,11 +1,11 @@
 //! Answers of the meta commands: two letters, and flags in the order of the client's own.
 
 use super::text::{NOT_A_NUMBER, push_key, push_left};
-use crate::cache::{Answer, Request};
-use crate::decisions::Hit;
+use crate::answer::Answer;
+use crate::hit::Hit;
 use crate::numbers::{digits_of, push_u64};
 use crate::operation::Operation;
-use crate::parser::Form;
+use crate::request::{Form, Request};
 use crate::words::Words;
 
 /// What the flags of an answer are about.

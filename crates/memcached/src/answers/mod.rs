@@ -7,12 +7,13 @@
 mod meta;
 mod text;
 
-use crate::cache::{Answer, Fault, Request, ValueReader};
-use crate::decisions::Hit;
+use crate::answer::{Answer, Fault};
+use crate::hit::Hit;
 use crate::operation::Operation;
 use crate::output::Output;
-use crate::parser::Form;
+use crate::request::{Form, Request};
 use crate::stats::Counts;
+use crate::values::ValueReader;
 
 /// Takes the answers of one batch.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Answers of the classic text protocol.
 
+use crate::answer::{Answer, Fault};
 use crate::base64;
-use crate::cache::{Answer, Fault};
 use crate::item::Item;
 use crate::numbers::push_u64;
 use crate::operation::Operation;

@@ -1,11 +1,12 @@
 //! A batch: the requests that wait together.
 
-use super::storing::Storing;
+use super::large::Storing;
 use super::{Connection, State};
 use crate::answers::Answers;
-use crate::cache::{Cache, Request};
+use crate::cache::Cache;
 use crate::limits::Limits;
 use crate::parser::{Local, Parser, Refusal, Step};
+use crate::request::Request;
 use crate::stats::{self, Wanted};
 
 /// Why a batch has no further request.
@@ -134,9 +135,8 @@ fn recycled<'a>(mut requests: Vec<Request<'_>>) -> Vec<Request<'a>> {
 #[cfg(test)]
 mod tests {
     use super::recycled;
-    use crate::cache::Request;
     use crate::operation::{Get, Operation};
-    use crate::parser::Form;
+    use crate::request::{Form, Request};
 
     #[test]
     fn a_recycled_list_keeps_its_memory() {

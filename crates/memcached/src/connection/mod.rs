@@ -14,19 +14,22 @@
 //! answered before anything behind it is looked at.
 
 mod batch;
+mod large;
 mod login;
 mod storing;
 
+use crate::answer::Fault;
 use crate::binary;
-use crate::cache::{Cache, Fault, Request};
+use crate::cache::Cache;
 use crate::input::Input;
 use crate::limits::{Limits, VALUE_BYTES_MAX};
 use crate::output::Output;
 use crate::parser::Parser;
+use crate::request::Request;
 use crate::stats::Counts;
 
+use large::Storing;
 pub use login::Authentication;
-use storing::Storing;
 
 /// What `version` answers: which memcached is followed, and that this is none. Clients choose by it
 /// what they may ask.

@@ -1,7 +1,7 @@
 //! Counting: a value that is a number in decimal, as text.
 
-use super::Hit;
-use crate::cache::Answer;
+use crate::answer::Answer;
+use crate::hit::Hit;
 use crate::item::Item;
 use crate::numbers::digits_of;
 use crate::operation::Arithmetic;

@@ -1,6 +1,6 @@
 //! Removing, emptying, and marking as old.
 
-use crate::cache::Answer;
+use crate::answer::Answer;
 use crate::expiry::Expiry;
 use crate::item::Item;
 use crate::operation::Delete;

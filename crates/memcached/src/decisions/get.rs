@@ -1,7 +1,7 @@
 //! Reading: what the client sees, who wins, and what of the item changes by it.
 
-use super::Hit;
 use crate::expiry::Expiry;
+use crate::hit::Hit;
 use crate::item::Item;
 use crate::operation::{Get, Touch};
 

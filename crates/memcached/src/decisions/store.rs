@@ -1,6 +1,6 @@
 //! Storing: the conditions, and what the item is afterwards.
 
-use crate::cache::Answer;
+use crate::answer::Answer;
 use crate::item::Item;
 use crate::operation::{Store, StoreMode};
 

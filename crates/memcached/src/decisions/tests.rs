@@ -1,8 +1,9 @@
 //! Decisions about items: what conversations do not show.
 
-use super::{ArithmeticDecision, Change, DeleteDecision, GetDecision, Join, Number, StoreDecision};
-use crate::cache::Answer;
+use super::{ArithmeticDecision, DeleteDecision, GetDecision, Join, Number, StoreDecision};
+use crate::answer::Answer;
 use crate::expiry::Expiry;
+use crate::hit::Change;
 use crate::item::Item;
 use crate::operation::{Arithmetic, Delete, Get, Recache, Store, StoreMode, Touch};
 

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use super::flags::MetaFlags;
 use super::values::{Announced, take_value};
-use super::{Form, Line, Next, Refusal, Step, lines};
+use super::{Line, Next, Refusal, Step, lines};
 use crate::base64::{decode_in_place, decoded_bytes};
-use crate::cache::Request;
 use crate::expiry::Expiry;
 use crate::limits::{KEY_BYTES_MAX, Limits};
 use crate::numbers::parse_i64;
 use crate::operation::{Arithmetic, Delete, Get, Operation, Store, StoreMode};
+use crate::request::{Form, Request};
 use crate::words::{Words, split_word};
 
 /// A line with more words than this is refused.

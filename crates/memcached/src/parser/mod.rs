@@ -19,26 +19,11 @@ mod values;
 
 use memchr::memchr;
 
-use crate::cache::Request;
 use crate::expiry::Expiry;
 use crate::limits::Limits;
 use crate::operation::{Get, Operation};
+use crate::request::{Form, Request};
 use crate::words::{split_word, starts_with_word_of_get};
-
-/// How an answer is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form<'a> {
-    /// A line, or nothing at all with `noreply`.
-    Text { is_quiet: bool },
-    /// `VALUE`, and `END` behind the last key of a command.
-    Value { has_cas: bool, is_last: bool },
-    /// Two letters, and flags in the order in which the client gave its own.
-    Meta { flags: &'a [u8], is_quiet: bool, is_base64: bool },
-    /// The line of `me`.
-    Inspect { is_base64: bool },
-    /// The old item was removed, since its new value is too long.
-    TooLarge { is_quiet: bool },
-}
 
 /// What the front of the input is.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! The commands of the classic text protocol.
 
 use super::values::{Announced, take_value};
-use super::{Form, Line, Local, Next, Step, lines};
-use crate::cache::Request;
+use super::{Line, Local, Next, Step, lines};
 use crate::expiry::Expiry;
 use crate::limits::{KEY_BYTES_MAX, Limits};
 use crate::numbers::{parse_i64, parse_u32, parse_u64};
 use crate::operation::{Arithmetic, Delete, Operation, Store, StoreMode, Touch};
+use crate::request::{Form, Request};
 use crate::words::{Words, first_words, split_word};
 
 const NOREPLY: &[u8] = b"noreply";

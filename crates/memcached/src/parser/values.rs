@@ -1,9 +1,9 @@
 //! The value behind a line: whole, in parts, or too long.
 
-use super::{Form, Line, Local, Next, Refusal, Step, lines};
-use crate::cache::Request;
+use super::{Line, Local, Next, Refusal, Step, lines};
 use crate::limits::Limits;
 use crate::operation::{Delete, Operation};
+use crate::request::{Form, Request};
 
 /// What is known of a value before it has come.
 #[derive(Clone, Copy, Debug)]

@@ -262,7 +262,8 @@ proptest! {
     ) {
         let said = words.concat();
         let whole = Client::new().exchange(said.as_bytes(), usize::MAX);
-        let limits = Limits { whole_value_bytes_max: 1, batch_operations_max: 2, ..Limits::default() };
+        let limits = Limits { whole_value_bytes_max: 1, ..Limits::default() };
+        let limits = Limits { batch_operations_max: 2, ..limits };
         prop_assert_eq!(Client::with(limits).exchange(said.as_bytes(), piece_bytes), whole);
     }
 }
