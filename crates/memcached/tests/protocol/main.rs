@@ -3,6 +3,7 @@
 
 mod bounds;
 mod classic;
+mod faults;
 mod login;
 mod meta;
 mod properties;
