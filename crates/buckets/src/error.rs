@@ -45,6 +45,14 @@ pub enum BucketsError {
         /// Its name.
         name: String,
     },
+    /// A repair has made an index that is not whole; the bucket is as it was.
+    #[error("bucket {name} is not repaired, and is as it was: the new index has faults: {first}")]
+    NotRepaired {
+        /// Its name.
+        name: String,
+        /// The first fault.
+        first: String,
+    },
     /// A bucket is at home in a store of 4-KiB chunks alone.
     #[error("buckets need a store of 4096-byte chunks; this one has chunks of {chunk_bytes} bytes")]
     ChunkSize {

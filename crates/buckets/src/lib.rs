@@ -13,6 +13,8 @@
 //!                   └──delete: no request holds it──> gone
 //! ```
 //!
+//! `repair.rs` lets a damaged bucket of a store that is not served take a new index.
+//!
 //! Room `objects` has no thread, clock or randomness; this room gives it all three. A bucket is a
 //! volume of kind bucket, so snapshots and clones of volumes are those of buckets: `photos@monday`
 //! is opened read-only.
@@ -31,6 +33,7 @@ mod name;
 mod opened;
 mod put;
 mod registry;
+mod repair;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -43,6 +46,9 @@ pub use name::{BUCKET_NAME_BYTES_MAX, check_bucket_name};
 pub use opened::OpenBucket;
 pub use put::ObjectWriter;
 pub use registry::{BucketInfo, Buckets, NewBucket};
+pub use repair::{
+    BucketRepairOptions, REPAIRING_SUFFIX, is_being_repaired, remove_leftovers, repair_bucket,
+};
 pub use slots::BucketsOptions;
 
 /// Milliseconds since 1970.

@@ -1,5 +1,7 @@
 //! Buckets by name, over a store in memory.
 
+mod repairs;
+
 use std::thread;
 use std::time::{Duration, Instant};
 

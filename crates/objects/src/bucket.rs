@@ -26,10 +26,12 @@ mod info;
 mod list;
 mod locks;
 mod put;
+mod repair;
 mod tags;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod unreadable;
 mod uploads;
 mod usage;
 mod versions;
@@ -63,8 +65,13 @@ pub use get::Reader;
 pub use info::{Metadata, ObjectInfo};
 pub use list::{ListOptions, Listed, Listing, position_behind_key, position_behind_prefix};
 pub use put::{FinishOptions, Put, PutOptions, Writer};
+pub use repair::{
+    BucketRepair, DamagedObject, LostPart, Owner, RepairOptions, RepairProgress, RepairStage,
+    repair,
+};
 pub use tags::TagOptions;
 pub use transaction::{Description, Transaction, Versioned};
+pub use unreadable::UnreadableObjects;
 pub use uploads::{
     CompleteOptions, CopyPartOptions, ExpiredUploads, PartInfo, PartOptions, PartWriter, UploadId,
     UploadInfo, UploadOptions, UploadsListing,

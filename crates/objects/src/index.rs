@@ -34,7 +34,7 @@ mod volume_index;
 pub use check::IndexCheck;
 pub use merge::Merged;
 pub use options::{INDEX_MEMORY_BYTES_MIN, IndexCreateOptions, IndexOptions};
-pub use salvage::{Salvaged, salvage};
+pub use salvage::{Identity, KeyRange, Loss, Losses, Salvaged, TableKeys, identity, salvage};
 pub use volume_index::VolumeIndex;
 
 /// One map of the index.

@@ -18,5 +18,7 @@
 pub mod bucket;
 pub mod buffers;
 pub mod index;
+#[cfg(test)]
+mod test_volume;
 pub mod values;
 pub mod volume;

@@ -24,6 +24,7 @@ mod extent_use;
 mod limits;
 mod list_builder;
 mod list_cursor;
+mod list_walk;
 mod mapped;
 mod pending;
 mod range_counts;
@@ -55,6 +56,7 @@ use trimmer::Trimmer;
 
 pub use changes::ValueChanges;
 pub use error::ValueError;
+pub(crate) use list_walk::walk_list;
 pub use mapped::{ChunkCopy, MapChunks};
 pub use reader::ValueReader;
 pub use recount::{ChunkProblem, Recount, RecountedWindow};
@@ -114,6 +116,11 @@ impl Values {
         let backing = Backing::new(volume, index, space, limits);
         let trimmer = Trimmer::new(&backing);
         Ok(Arc::new(Self { backing, trimmer }))
+    }
+
+    /// The volume that holds them.
+    pub(crate) fn volume(&self) -> &dyn BucketVolume {
+        self.backing.volume.as_ref()
     }
 
     /// Writes a value that is cut as `policy` says.

@@ -32,7 +32,9 @@ pub(crate) fn refusal(error: &BucketsError, place: &str, observer: &dyn Fn(&str)
         BucketsError::Closing => s3_error!(ServiceUnavailable, "{error}"),
         BucketsError::Bucket(error) => of_bucket(error, place, observer),
         BucketsError::Request(error) => of_request(error, place, observer),
-        BucketsError::Machine(_) => internal(error, place, observer),
+        BucketsError::NotRepaired { .. } | BucketsError::Machine(_) => {
+            internal(error, place, observer)
+        }
     }
 }
 

@@ -42,9 +42,10 @@ fn kind_of(error: &BucketsError) -> RefusalKind {
         | BucketsError::ChunkSize { .. } => RefusalKind::BadRequest,
         BucketsError::InUse { .. } => RefusalKind::InUse,
         BucketsError::Bucket(error) => kind_of_bucket(error),
-        BucketsError::Closing | BucketsError::Request(_) | BucketsError::Machine(_) => {
-            RefusalKind::Failed
-        }
+        BucketsError::NotRepaired { .. }
+        | BucketsError::Closing
+        | BucketsError::Request(_)
+        | BucketsError::Machine(_) => RefusalKind::Failed,
     }
 }
 

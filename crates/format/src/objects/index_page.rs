@@ -28,6 +28,10 @@ const LEAF_ENDS_AT: usize = 4;
 const BRANCH_CHECKSUMS_AT: usize = 8;
 const CHECKSUM_BYTES: usize = 16;
 const PAGE_NUMBER_BYTES: usize = 8;
+const KEY_END_BYTES: usize = 4;
+
+/// Pages of a region together, as `redb` chooses it for pages of a block.
+const REGION_BYTES: u64 = 4 << 30;
 
 /// A page is at most this many times a block.
 const ORDER_MAX: u32 = 20;
@@ -53,6 +57,10 @@ fn error(field: &'static str, found: u64) -> FormatError {
 }
 
 impl FirstPage {
+    /// What every first page of `redb` says of where pages are, for a repair that has lost it. It
+    /// names no root.
+    pub const LOST: Self = Self { region_bytes: REGION_BYTES, root: None };
+
     /// # Errors
     /// [`FormatError`] when these bytes are no first page.
     pub fn decode(bytes: &[u8]) -> Result<Self, FormatError> {
@@ -112,13 +120,49 @@ impl FirstPage {
         }
     }
 
-    fn branch(&self, bytes: &[u8], count: usize) -> Result<Vec<PageRef>, FormatError> {
+    fn branch<'a>(&self, bytes: &'a [u8], count: usize) -> Result<Branch<'a>, FormatError> {
         let start = BRANCH_CHECKSUMS_AT + CHECKSUM_BYTES * count;
         let end = start + PAGE_NUMBER_BYTES * count;
-        FormatError::at_least(Structure::BucketIndexPage, end, bytes)?;
+        let mut key_at = end + KEY_END_BYTES * (count - 1);
+        FormatError::at_least(Structure::BucketIndexPage, key_at, bytes)?;
         let numbers = bytes[start..end].chunks_exact(PAGE_NUMBER_BYTES);
-        numbers.map(|number| self.place(u64::from_le_bytes(array_at(number, 0)))).collect()
+        let children = numbers.map(|number| self.place(u64::from_le_bytes(array_at(number, 0))));
+        let children = children.collect::<Result<_, _>>()?;
+        let mut separators = Vec::with_capacity(count - 1);
+        for number in 0..count - 1 {
+            let key_end = u32_at(bytes, end + KEY_END_BYTES * number) as usize;
+            separators.push(part(bytes, key_at, key_end)?);
+            key_at = key_end;
+        }
+        Ok(Branch { children, separators })
     }
+}
+
+/// The pages below a page, in the order of their keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch<'a> {
+    /// One at least.
+    pub children: Vec<PageRef>,
+    /// One fewer: no key of a child is behind its separator, and all of the next one are.
+    pub separators: Vec<&'a [u8]>,
+}
+
+impl<'a> Branch<'a> {
+    /// Each child with the key that all of its keys are behind and the one that none is behind,
+    /// where this page says so.
+    pub fn bounded(
+        &self,
+    ) -> impl Iterator<Item = (PageRef, Option<&'a [u8]>, Option<&'a [u8]>)> + '_ {
+        self.children.iter().enumerate().map(|(number, child)| {
+            let behind = number.checked_sub(1).and_then(|before| self.separators.get(before));
+            (*child, behind.copied(), self.separators.get(number).copied())
+        })
+    }
+}
+
+/// The bytes of `bytes` from `start` up to `end`.
+fn part(bytes: &[u8], start: usize, end: usize) -> Result<&[u8], FormatError> {
+    bytes.get(start..end).ok_or_else(|| error("end of an entry", end as u64))
 }
 
 /// Key and value.
@@ -127,8 +171,8 @@ pub type PageEntry<'a> = (&'a [u8], &'a [u8]);
 /// A page of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node<'a> {
-    /// The pages below it, in the order of their keys.
-    Branch(Vec<PageRef>),
+    /// What names further pages.
+    Branch(Branch<'a>),
     /// Entries: key and value, in the order of their keys.
     Leaf(Vec<PageEntry<'a>>),
 }
@@ -139,15 +183,12 @@ fn leaf(bytes: &[u8], count: usize) -> Result<Vec<PageEntry<'_>>, FormatError> {
     let keys_start = values_at + 4 * count;
     FormatError::at_least(Structure::BucketIndexPage, keys_start, bytes)?;
     let end = |at: usize, number: usize| u32_at(bytes, at + 4 * number) as usize;
-    let part = |start: usize, end: usize| {
-        bytes.get(start..end).ok_or_else(|| error("end of an entry", end as u64))
-    };
     let mut entries = Vec::with_capacity(count);
     let values_start = if count == 0 { 0 } else { end(LEAF_ENDS_AT, count - 1) };
     let (mut key_at, mut value_at) = (keys_start, values_start);
     for number in 0..count {
         let (key_end, value_end) = (end(LEAF_ENDS_AT, number), end(values_at, number));
-        entries.push((part(key_at, key_end)?, part(value_at, value_end)?));
+        entries.push((part(bytes, key_at, key_end)?, part(bytes, value_at, value_end)?));
         (key_at, value_at) = (key_end, value_end);
     }
     Ok(entries)

@@ -76,6 +76,9 @@ pub struct Place {
     pub sequence: u64,
 }
 
+/// No log comes to so many bytes or groups: a thousand years at a gibibyte a second are less.
+const PLACE_MAX: u64 = 1 << 62;
+
 /// Length of an encoded [`Place`].
 pub const PLACE_BYTES: usize = 16;
 
@@ -90,10 +93,15 @@ impl Place {
     }
 
     /// # Errors
-    /// [`FormatError`] when these bytes are none.
+    /// [`FormatError`] when these bytes are none, or beyond what any log comes to.
     pub fn decode(bytes: &[u8]) -> Result<Self, FormatError> {
-        FormatError::at_least(Structure::BucketGroup, PLACE_BYTES, bytes)?;
-        Ok(Self { position: u64_at(bytes, 0), sequence: u64_at(bytes, 8) })
+        let structure = Structure::BucketGroup;
+        FormatError::at_least(structure, PLACE_BYTES, bytes)?;
+        let place = Self { position: u64_at(bytes, 0), sequence: u64_at(bytes, 8) };
+        match place.position.max(place.sequence) {
+            0..=PLACE_MAX => Ok(place),
+            beyond => Err(FormatError::field(structure, "place", beyond)),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ mod full_store;
 mod listings;
 mod mapped;
 mod model;
-mod recorded;
+mod repairs;
 mod rig;
 mod threads;
 mod transactions;

@@ -12,7 +12,7 @@ use store::Durability;
 use super::error::BucketError;
 use crate::index::{Change, Index, Table};
 
-const STEP: u64 = 1 << 16;
+pub(super) const STEP: u64 = 1 << 16;
 
 pub(super) struct Versions(Mutex<Numbers>);
 

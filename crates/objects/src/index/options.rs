@@ -11,7 +11,7 @@ pub const INDEX_MEMORY_BYTES_MIN: u64 = 1 << 20;
 const PAGES_PER_CHANGE: u64 = 3;
 
 /// What is fixed when the index of a bucket is made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexCreateOptions {
     /// Identity of the bucket: random bytes of the caller's.
     pub uuid: [u8; 16],

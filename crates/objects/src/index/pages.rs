@@ -349,6 +349,26 @@ pub(crate) fn read_length(volume: &dyn BucketVolume, uuid: [u8; 16]) -> Result<u
     Err(IndexError::Damaged(failure.unwrap_or_default()))
 }
 
+/// What either copy of the length says, whatever bucket it is of: for a salvage without a header.
+pub(crate) fn read_length_of_any(
+    volume: &dyn BucketVolume,
+) -> Result<Option<IndexLength>, IndexError> {
+    let mut block = [0; BLOCK_BYTES];
+    for copy_at in INDEX_COPIES_AT_BYTES {
+        match volume.read_at(copy_at, &mut block) {
+            Ok(()) => {
+                if let Ok(length) = IndexLength::decode(&block) {
+                    return Ok(Some(length));
+                }
+            }
+            Err(error) if is_damage(&error) => {}
+            Err(RequestError::OutOfRange { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
 impl fmt::Debug for Pages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the pages of a bucket's index")

@@ -112,6 +112,25 @@ pub(crate) fn oldest_group(
     Ok(oldest)
 }
 
+/// Whether the log goes on at `place`, or ends there: false where it has later groups only, so that
+/// who says so is of an earlier merge.
+///
+/// # Errors
+/// [`IndexError`], but not [`IndexError::Damaged`].
+pub(crate) fn goes_on_at(
+    volume: &dyn BucketVolume,
+    header: &BucketHeader,
+    place: Place,
+) -> Result<bool, IndexError> {
+    let mut ring = RingReader::new(volume, header, place);
+    match group_at(&mut ring, header, place) {
+        Ok(Some(_)) => return Ok(true),
+        Ok(None) | Err(IndexError::Damaged(_)) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(group_behind(&mut ring, header, place)?.is_none())
+}
+
 /// The first group that begins in a chunk behind the one of `lost`.
 fn group_behind(
     ring: &mut RingReader<'_>,

@@ -32,7 +32,7 @@ pub(crate) const ENTRIES_NAME: &str = "entries";
 /// Under [`MERGED`], where the log goes on.
 const LOG: TableDefinition<'static, &str, &[u8]> = TableDefinition::new(LOG_NAME);
 pub(crate) const LOG_NAME: &str = "log";
-const MERGED: &str = "merged";
+pub(crate) const MERGED: &str = "merged";
 
 /// How often a request is tried again that met a handle which another one had broken.
 const TRIES_MAX: usize = 4;

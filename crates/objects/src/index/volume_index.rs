@@ -121,6 +121,13 @@ impl VolumeIndex {
         self.header.uuid
     }
 
+    /// The longest batch that [`Index::apply`] takes, in bytes of its keys and values, with 8 for
+    /// each change.
+    #[must_use]
+    pub fn batch_bytes_max(&self) -> usize {
+        body_bytes_max(self.header.ring_bytes)
+    }
+
     /// Whether a merge should be made: memory has its share, or half of the log is in use, or a
     /// merge was begun and has failed.
     #[must_use]

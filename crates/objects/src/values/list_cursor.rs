@@ -144,7 +144,7 @@ pub(super) fn slice(
     Ok(found)
 }
 
-fn push_reversed(stack: &mut Vec<(ListEntry, u64)>, entries: &[ListEntry], start: u64) {
+pub(super) fn push_reversed(stack: &mut Vec<(ListEntry, u64)>, entries: &[ListEntry], start: u64) {
     let bottom = stack.len();
     let mut at = start;
     for entry in entries {

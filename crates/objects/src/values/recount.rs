@@ -13,6 +13,8 @@
 //! A block that several name is walked below once. These blocks are remembered, and they are as few
 //! as there are copies of long values.
 
+mod remake;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -114,6 +116,9 @@ pub struct Recount {
     window: Range<u64>,
     places: BTreeMap<u64, Counts>,
     places_max: usize,
+    /// Whether the table of what is shared says which blocks several entries name.
+    knows_shared: bool,
+    /// Blocks that several name, or all where nothing says which these are.
     shared_blocks: BTreeSet<u64>,
     problems: Vec<ChunkProblem>,
 }
@@ -139,6 +144,7 @@ impl Values {
             window,
             places: BTreeMap::new(),
             places_max,
+            knows_shared: true,
             shared_blocks: BTreeSet::new(),
             problems: Vec::new(),
         }
@@ -167,8 +173,9 @@ impl Recount {
     /// What a block names; nothing when it was named before.
     fn entries_below(&mut self, subtree: &Subtree) -> Result<Vec<ListEntry>, ValueError> {
         let chunks = subtree.block_chunk..subtree.block_chunk + 1;
-        let is_shared = is_shared(&Pending::new(&self.backing.index), &chunks)?;
-        if is_shared && !self.shared_blocks.insert(subtree.block_chunk) {
+        let may_be_shared =
+            !self.knows_shared || is_shared(&Pending::new(&self.backing.index), &chunks)?;
+        if may_be_shared && !self.shared_blocks.insert(subtree.block_chunk) {
             return Ok(Vec::new());
         }
         self.read(subtree)

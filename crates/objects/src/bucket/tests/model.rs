@@ -11,7 +11,6 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 use store::Durability;
 
-use super::recorded::Recorded;
 use super::rig::{
     DELETE, LITTLE, NOW_MS, Shorthand, check_whole, md5_of, noise, options, store_of,
 };
@@ -19,6 +18,7 @@ use crate::bucket::{
     Bucket, BucketError, CompleteOptions, Condition, CopyOptions, CopyPartOptions, FinishOptions,
     ListOptions, OpenOptions, PartOptions, PutOptions, UploadId, UploadOptions,
 };
+use crate::test_volume::TestVolume;
 use format::objects::record::ETag;
 
 #[derive(Clone, Debug)]
@@ -343,7 +343,7 @@ fn is_between(found: &Model, before: &Model, after: &Model) -> bool {
 
 fn run(steps: &[Step], stride: usize) {
     let store = store_of(256 << 20);
-    let volume = Recorded::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     Bucket::create(volume.clone(), &options()).unwrap();
     let mut bucket = Bucket::open(volume.clone(), &LITTLE).unwrap();
     let created = volume.written_count();
@@ -364,7 +364,7 @@ fn run(steps: &[Step], stride: usize) {
     assert_eq!(found, model.sums());
     drop(bucket);
 
-    let crashed = Recorded::new(&store, "crashed");
+    let crashed = TestVolume::new(&store, "crashed");
     let written = volume.written();
     crashed.repeat(&written[..created]);
     let read_only = OpenOptions { read_only: true, ..LITTLE };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use store::ReservedFor;
 
 use super::watched::{
-    CHUNK, LITTLE, Model, UUID, Watched, Written, apply, create, open, remove, set, store_of,
+    CHUNK, LITTLE, Model, TestVolume, UUID, Written, apply, create, open, remove, set, store_of,
 };
 use crate::index::pages::{Pages, PagesOfRedb, read_length};
 use crate::index::{Change, Index, IndexError, IndexOptions, Table, VolumeIndex};
@@ -24,7 +24,7 @@ fn some_changes(from: u32, count: u32) -> Vec<Change> {
 #[test]
 fn behind_every_chunk_that_is_written_a_crash_leaves_what_was_acknowledged() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let index = create(&volume, 16 * CHUNK as u64);
     let mut model = Model::default();
     let mut history = vec![(volume.written_count(), model.clone())];
@@ -40,7 +40,7 @@ fn behind_every_chunk_that_is_written_a_crash_leaves_what_was_acknowledged() {
         }
     }
     let written = volume.written();
-    let crashed = Watched::new(&store, "crashed");
+    let crashed = TestVolume::new(&store, "crashed");
     let created = history[0].0;
     crashed.repeat(&written[..created - 2]);
     for header in created - 2..created {
@@ -62,7 +62,7 @@ fn behind_every_chunk_that_is_written_a_crash_leaves_what_was_acknowledged() {
 #[test]
 fn the_length_is_written_first_when_it_grows_and_last_when_it_shrinks() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let pages = Arc::new(Pages::new(volume.clone(), UUID));
     let redb = PagesOfRedb(Arc::clone(&pages));
     let chunk = CHUNK as u64;
@@ -108,7 +108,7 @@ fn the_length_is_written_first_when_it_grows_and_last_when_it_shrinks() {
 #[test]
 fn an_opening_writes_nothing_and_a_snapshot_opens_as_a_volume_does() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let index = create(&volume, 1 << 20);
     let mut model = Model::default();
     for round in 0..3 {
@@ -136,7 +136,7 @@ fn an_opening_writes_nothing_and_a_snapshot_opens_as_a_volume_does() {
 #[test]
 fn the_header_page_is_written_last_and_the_mirror_like_the_pages() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let index = create(&volume, 1 << 20);
     apply(&index, some_changes(0, 10));
     let before = volume.written_count();
@@ -161,7 +161,7 @@ fn the_header_page_is_written_last_and_the_mirror_like_the_pages() {
 fn the_same_calls_write_the_same_bytes() {
     let store = store_of(64 << 20);
     let run = |name: &str| {
-        let volume = Watched::new(&store, name);
+        let volume = TestVolume::new(&store, name);
         let index = create(&volume, 16 * CHUNK as u64);
         for round in 0..20 {
             apply(&index, some_changes(round * 31, 60));
@@ -176,7 +176,7 @@ fn the_same_calls_write_the_same_bytes() {
 #[test]
 fn bytes_of_users_in_a_torn_group_are_not_taken_for_a_group() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let index = create(&volume, 1 << 20);
     let mut forged_body = Vec::new();
     let forged = LoggedChange { table: 1, key: b"forged", value: Some(b"value") };
@@ -196,7 +196,7 @@ fn bytes_of_users_in_a_torn_group_are_not_taken_for_a_group() {
     assert_eq!(chunks.count(), 4);
 
     // Its last chunk is lost. The group is torn, and the forged one is at the start of the second.
-    let crashed = Watched::new(&store, "crashed");
+    let crashed = TestVolume::new(&store, "crashed");
     crashed.repeat(&written[..written.len() - 1]);
     let mut second = [0; CHUNK];
     crashed.inner.read_at(RING_AT_BYTES + CHUNK as u64, &mut second).unwrap();
@@ -230,7 +230,7 @@ fn a_group_of_another_round_place_or_bucket_ends_the_log() {
         (GroupHeader { position: second.position + (16 * CHUNK) as u64, ..second }, 1),
     ];
     for (number, (header, count)) in others.into_iter().enumerate() {
-        let volume = Watched::new(&store, &format!("bucket-{number}"));
+        let volume = TestVolume::new(&store, &format!("bucket-{number}"));
         drop(create(&volume, 16 * CHUNK as u64));
         let mut chunk = group.clone();
         encode_group(&header, &body(b"second"), &mut chunk);
@@ -243,7 +243,7 @@ fn a_group_of_another_round_place_or_bucket_ends_the_log() {
 #[test]
 fn the_ring_goes_round_and_round() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let mut index = create(&volume, 16 * CHUNK as u64);
     let mut model = Model::default();
     for round in 0..300 {

@@ -5,7 +5,7 @@ use format::objects::header::{
 };
 use std::sync::Arc;
 
-use super::watched::{CHUNK, LITTLE, Model, Watched, apply, create, open, set, store_of};
+use super::watched::{CHUNK, LITTLE, Model, TestVolume, apply, create, open, set, store_of};
 use crate::index::{Change, Index, IndexError, Table, VolumeIndex};
 
 const COPY: u64 = INDEX_COPIES_AT_BYTES[0];
@@ -16,7 +16,7 @@ fn entry(number: u32) -> Change {
 }
 
 /// A volume with 2,000 entries in redb and 10 in the log.
-fn filled(volume: &Arc<Watched>) -> Model {
+fn filled(volume: &Arc<TestVolume>) -> Model {
     let index = create(volume, 1 << 20);
     let mut model = Model::default();
     for from in (0..2000).step_by(50) {
@@ -35,7 +35,7 @@ fn filled(volume: &Arc<Watched>) -> Model {
 #[test]
 fn one_copy_of_every_chunk_is_enough_and_heals_the_other() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let model = filled(&volume);
     let pages = volume.places(COPY, MIRROR);
     for place in &pages {
@@ -64,7 +64,7 @@ fn one_copy_of_every_chunk_is_enough_and_heals_the_other() {
 #[test]
 fn where_both_copies_are_damaged_only_what_they_hold_is_lost() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let model = filled(&volume);
     let pages = volume.places(COPY + CHUNK as u64 + 1, MIRROR);
     let (mut lost_some, mut opened) = (0, 0);
@@ -98,7 +98,7 @@ fn where_both_copies_are_damaged_only_what_they_hold_is_lost() {
 #[test]
 fn a_merge_that_met_damage_goes_on_when_it_is_healed() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let mut model = filled(&volume);
     let index = open(&volume);
     for place in volume.places(COPY + 2 * CHUNK as u64, MIRROR) {
@@ -121,7 +121,7 @@ fn a_merge_that_met_damage_goes_on_when_it_is_healed() {
 #[test]
 fn a_damaged_log_is_an_error_and_no_shorter_log() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let model = filled(&volume);
     let log = volume.places(RING_AT_BYTES, COPY);
     for place in log.iter().rev().take(1) {
@@ -136,7 +136,7 @@ fn a_damaged_log_is_an_error_and_no_shorter_log() {
 #[test]
 fn one_header_and_one_length_are_enough() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let model = filled(&volume);
     for copy in 0..2 {
         volume.heal();
@@ -160,12 +160,12 @@ fn one_header_and_one_length_are_enough() {
 #[test]
 fn pages_that_hold_something_else_never_end_the_program() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let model = filled(&volume);
     let written = volume.written();
     let mut noticed = 0;
     for (number, place) in volume.places(COPY + 1, MIRROR).into_iter().enumerate().step_by(3) {
-        let hostile = Watched::new(&store, &format!("hostile-{number}"));
+        let hostile = TestVolume::new(&store, &format!("hostile-{number}"));
         hostile.repeat(&written);
         let mut page = [0; CHUNK];
         hostile.inner.read_at(place, &mut page).unwrap();

@@ -2,13 +2,13 @@
 
 use store::Durability;
 
-use super::watched::{CHUNK, Model, Watched, apply, create, open, set, store_of};
+use super::watched::{CHUNK, Model, TestVolume, apply, create, open, set, store_of};
 use crate::index::{Index, IndexError, IndexOptions, Table, VolumeIndex};
 
 #[test]
 fn what_is_too_long_is_refused_and_nothing_changes() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let index = create(&volume, 64 * CHUNK as u64);
     let refused = |key: usize, value: usize, count: usize| {
         let change = |number| set(Table::Objects, vec![number as u8; key], vec![2; value]);
@@ -33,11 +33,11 @@ fn what_is_too_long_is_refused_and_nothing_changes() {
 #[test]
 fn the_longest_value_in_the_shortest_ring_is_refused_and_fits_a_longer_one() {
     let store = store_of(64 << 20);
-    let index = create(&Watched::new(&store, "short"), 16 * CHUNK as u64);
+    let index = create(&TestVolume::new(&store, "short"), 16 * CHUNK as u64);
     let change = || vec![set(Table::Objects, [7; 1100], vec![9; 64 << 10])];
     let refused = index.apply(change(), Durability::Acknowledged);
     assert!(matches!(refused, Err(IndexError::BatchTooLarge { .. })));
-    let volume = Watched::new(&store, "longer");
+    let volume = TestVolume::new(&store, "longer");
     let index = create(&volume, 1 << 20);
     apply(&index, change());
     index.merge().unwrap();
@@ -47,7 +47,7 @@ fn the_longest_value_in_the_shortest_ring_is_refused_and_fits_a_longer_one() {
 #[test]
 fn a_volume_without_a_header_is_told_from_a_damaged_bucket() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "disk");
+    let volume = TestVolume::new(&store, "disk");
     let error = VolumeIndex::open(volume, &IndexOptions::default()).err();
     assert!(matches!(error, Some(IndexError::Unfinished)), "{error:?}");
     let small = std::sync::Arc::new(store.create_volume("small", 1 << 20).unwrap());
@@ -58,7 +58,7 @@ fn a_volume_without_a_header_is_told_from_a_damaged_bucket() {
 #[test]
 fn memory_is_merged_before_it_is_over_its_share() {
     let store = store_of(128 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let index = create(&volume, 8 << 20);
     let mut most = 0;
     let mut due = 0;

@@ -8,7 +8,7 @@ use proptest::sample::{Index as Pick, select};
 use proptest::test_runner::Config;
 use store::Store;
 
-use super::watched::{CHUNK, Model, Watched, apply, create, open, set, store_of};
+use super::watched::{CHUNK, Model, TestVolume, apply, create, open, set, store_of};
 use crate::index::{Change, Index, Table, VolumeIndex};
 
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// An index, what it should hold, and what it held when so much had been written.
 struct Run<'a> {
     store: &'a Store,
-    volume: Arc<Watched>,
+    volume: Arc<TestVolume>,
     index: VolumeIndex,
     model: Model,
     history: Vec<(usize, Model)>,
@@ -86,7 +86,7 @@ impl Run<'_> {
         let written = self.volume.written();
         let kept = created + at.index(written.len() - created + 1);
         self.crashes += 1;
-        self.volume = Watched::new(self.store, &format!("crash-{}", self.crashes));
+        self.volume = TestVolume::new(self.store, &format!("crash-{}", self.crashes));
         self.volume.repeat(&written[..kept]);
         self.index = open(&self.volume);
         self.history.retain(|(count, _)| *count <= kept);
@@ -101,7 +101,7 @@ proptest! {
         steps in vec(step(), 1..60),
     ) {
         let store = store_of(64 << 20);
-        let volume = Watched::new(&store, "bucket");
+        let volume = TestVolume::new(&store, "bucket");
         let index = create(&volume, 200 * CHUNK as u64);
         let history = vec![(volume.written_count(), Model::default())];
         let mut run =

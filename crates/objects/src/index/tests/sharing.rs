@@ -5,14 +5,14 @@ use std::thread;
 
 use store::Durability;
 
-use super::watched::{CHUNK, Model, Watched, apply, create, open, set, store_of};
+use super::watched::{CHUNK, Model, TestVolume, apply, create, open, set, store_of};
 use crate::index::locks::lock;
 use crate::index::{Index, Table};
 
 #[test]
 fn who_waits_for_a_leader_shares_the_next_group() {
     let store = store_of(64 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let index = create(&volume, 1 << 20);
     let log = lock(&index.log);
     let before = log.next().sequence;
@@ -34,7 +34,7 @@ fn who_waits_for_a_leader_shares_the_next_group() {
 #[test]
 fn threads_share_groups_and_read_what_they_wrote_while_others_merge() {
     let store = store_of(128 << 20);
-    let volume = Watched::new(&store, "bucket");
+    let volume = TestVolume::new(&store, "bucket");
     let index = create(&volume, 64 * CHUNK as u64);
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use store::{Durability, RequestError, Store, Volume, WriteRoom};
 
-use super::watched::{Model, Watched, apply, create, open, remove, set, store_of};
+use super::watched::{Model, TestVolume, apply, create, open, remove, set, store_of};
 use crate::index::locks::lock;
 use crate::index::{Change, Index, IndexError, Table, VolumeIndex};
 
@@ -65,8 +65,8 @@ fn put_until_full(index: &VolumeIndex, model: &mut Model, from: u32) -> u32 {
     from + 4000
 }
 
-fn bucket(store: &Store) -> (Arc<Watched>, VolumeIndex) {
-    let volume = Watched::new(store, "bucket");
+fn bucket(store: &Store) -> (Arc<TestVolume>, VolumeIndex) {
+    let volume = TestVolume::new(store, "bucket");
     let index = create(&volume, 1 << 20);
     (volume, index)
 }

@@ -1,13 +1,13 @@
 //! A bucket in as many words as values need: one thread, keys of one byte.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use format::objects::record::{ETag, ObjectRecord, Value};
 use store::{CreateOptions, Durability, Options, Store};
 
-use super::map_index::{Map, MapIndex, StoppingVolume};
+use super::map_index::{Map, MapIndex};
 use crate::index::{Change, Index, Table};
+use crate::test_volume::TestVolume;
 use crate::values::cutter::{CdcCutter, CdcLengths, Cutter, FixedCutter, SegmentPolicy};
 use crate::values::limits::Limits;
 use crate::values::{ValueChanges, ValueError, ValueReader, Values, WrittenValue};
@@ -29,7 +29,7 @@ pub(super) const START_BYTES: u64 = 1 << 20;
 
 pub(super) struct Bucket {
     pub(super) store: Store,
-    pub(super) volume: Arc<StoppingVolume>,
+    pub(super) volume: Arc<TestVolume>,
     pub(super) index: Arc<MapIndex>,
     pub(super) values: Arc<Values>,
     limits: Limits,
@@ -69,8 +69,7 @@ impl Bucket {
         space_bytes: u64,
     ) -> Self {
         let index = Arc::new(MapIndex::with(map));
-        let (stop, lost, reads) = (Arc::clone(&index.stop), Mutex::default(), AtomicU64::new(0));
-        let volume = Arc::new(StoppingVolume { inner, stop, lost, reads });
+        let volume = TestVolume::stopping(inner, Arc::clone(&index.stop.stopped));
         let space = START_BYTES..START_BYTES + space_bytes;
         let opened =
             Values::open_in(Arc::clone(&volume) as _, Arc::clone(&index) as _, space, limits);

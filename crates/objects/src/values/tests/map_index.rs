@@ -1,20 +1,19 @@
-//! An index that is a map, and a volume beside it, that stop together at any `apply`.
+//! An index that is a map, and that stops at any `apply`, with the volume beside it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use store::{Durability, RequestError, Reservation, ReservedFor, WriteOptions, WriteRoom};
+use store::{Durability, RequestError};
 
 use crate::index::{Change, Entry, Index, IndexError, Table};
-use crate::volume::BucketVolume;
 
 pub(super) type Map = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
 
 /// What stops index and volume at one moment of their common order.
 #[derive(Debug, Default)]
 pub(super) struct Stop {
-    stopped: AtomicBool,
+    pub(super) stopped: Arc<AtomicBool>,
     /// Calls of `apply` that go through; 0: all.
     applies_left: AtomicU64,
     /// Whether the last of them is made although its caller hears of an error.
@@ -103,70 +102,5 @@ impl Index for MapIndex {
             true => Err(IndexError::Damaged("nobody knows".to_owned())),
             false => Ok(self.stop.check()?),
         }
-    }
-}
-
-/// A volume that stops with the index, and whose chunks can be lost.
-pub(super) struct StoppingVolume {
-    pub(super) inner: store::Volume,
-    pub(super) stop: Arc<Stop>,
-    /// First bytes of lost chunks.
-    pub(super) lost: Mutex<Vec<u64>>,
-    /// Reads of 4 KiB and of any length.
-    pub(super) reads: AtomicU64,
-}
-
-impl BucketVolume for StoppingVolume {
-    fn size_bytes(&self) -> u64 {
-        self.inner.size_bytes()
-    }
-
-    fn read_at(&self, offset_bytes: u64, out: &mut [u8]) -> Result<(), RequestError> {
-        self.stop.check()?;
-        self.reads.fetch_add(1, Ordering::SeqCst);
-        let end = offset_bytes + out.len() as u64;
-        for &lost in self.lost.lock().unwrap().iter() {
-            if lost < end && offset_bytes < lost + 4096 {
-                let (volume, lba) = ("bucket".to_owned(), lost / 4096);
-                return Err(RequestError::Damaged { volume, lba });
-            }
-        }
-        self.inner.read_at(offset_bytes, out)
-    }
-
-    fn write_vectored_at(
-        &self,
-        writes: &[(u64, &[u8])],
-        options: WriteOptions,
-    ) -> Result<(), RequestError> {
-        self.stop.check()?;
-        self.inner.write_vectored_at(writes, options)
-    }
-
-    fn reserve(
-        &self,
-        room: WriteRoom,
-        reserved_for: ReservedFor,
-    ) -> Result<Reservation, RequestError> {
-        self.inner.reserve_blocking(room, reserved_for)
-    }
-
-    fn write_reserved_at(
-        &self,
-        reservation: &Reservation,
-        writes: &[(u64, &[u8])],
-        options: WriteOptions,
-    ) -> Result<(), RequestError> {
-        self.stop.check()?;
-        self.inner.write_reserved_at(reservation, writes, options)
-    }
-
-    fn trim(&self, offset_bytes: u64, length_bytes: u64) -> Result<(), RequestError> {
-        self.stop.check()?;
-        self.inner.trim_blocking(offset_bytes, length_bytes)
-    }
-
-    fn flush(&self) -> Result<(), RequestError> {
-        self.inner.flush_blocking()
     }
 }

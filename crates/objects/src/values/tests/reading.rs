@@ -1,7 +1,5 @@
 //! Readers: any range, few reads, pins, and what is lost.
 
-use std::sync::atomic::Ordering;
-
 use format::objects::record::Value;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
@@ -45,11 +43,11 @@ fn a_byte_is_found_in_as_many_reads_as_the_list_has_levels() {
     let depth = u64::from(bucket.value(1).unwrap().entries()[0].level());
     for at in [0, 77_777, 149_999] {
         let mut reader = bucket.reader(1).unwrap();
-        bucket.volume.reads.store(0, Ordering::SeqCst);
+        bucket.volume.take_reads();
         // Not from the start: that would read ahead.
         let at = if at == 0 { 1 } else { at };
         reader.read_at(at as u64, &mut [0]).unwrap();
-        assert!(bucket.volume.reads.load(Ordering::SeqCst) <= depth + 1);
+        assert!(bucket.volume.take_reads() <= depth + 1);
     }
 }
 
@@ -59,13 +57,13 @@ fn who_reads_on_reads_few_times() {
     let bytes = noise(100_000, 1);
     bucket.put(1, &bytes, Cut::Content).unwrap();
     let mut reader = bucket.reader(1).unwrap();
-    bucket.volume.reads.store(0, Ordering::SeqCst);
+    bucket.volume.take_reads();
     for (at, part) in (0..).step_by(1000).zip(bytes.chunks(1000)) {
         let mut out = [0; 1000];
         assert_eq!(reader.read_at(at, &mut out).unwrap(), part.len());
         assert!(out[..part.len()] == *part);
     }
-    let reads = bucket.volume.reads.load(Ordering::SeqCst);
+    let reads = bucket.volume.take_reads();
     assert!(reads <= 5, "{reads} reads");
 }
 
@@ -120,7 +118,7 @@ fn a_lost_chunk_is_named_by_its_bytes_and_others_are_read() {
         bucket.volume.inner.read_at(chunk * 4096, &mut there).unwrap();
         there == whole
     });
-    bucket.volume.lost.lock().unwrap().push(lost.unwrap() * 4096);
+    bucket.volume.damage(lost.unwrap() * 4096);
     let mut out = vec![0; 50_000];
     assert_eq!(reader.read_at(0, &mut out[..16_384]).unwrap(), 16_384);
     assert_eq!(reader.read_at(20_480, &mut out[20_480..]).unwrap(), 50_000 - 20_480);
@@ -141,7 +139,7 @@ fn a_lost_block_is_named_and_its_tree_stays() {
     bucket.put(1, &noise(60_000, 1), Cut::Content).unwrap();
     let value = bucket.value(1).unwrap();
     let root = value.entries()[0].chunks().start;
-    bucket.volume.lost.lock().unwrap().push(root * 4096);
+    bucket.volume.damage(root * 4096);
     let mut reader = bucket.reader(1).unwrap();
     let below = value.entries()[0].length_bytes();
     match reader.read_at(5, &mut [0; 9]) {
