@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::args::CheckArgs;
 use crate::control;
-use crate::error::{BucketsError, CliError, way_out};
+use crate::error::{CliError, way_out};
 use crate::output;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::scrub_record::ScrubRecord;
@@ -18,7 +18,9 @@ use crate::size::{counted, human_bytes, human_count};
 use crate::store;
 use crate::table::{Align, Table};
 
+mod bucket_repair;
 mod buckets;
+mod outcome;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -32,7 +34,7 @@ struct Finding<'a> {
     /// What was mended, and what is still wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     repair: Option<Repaired>,
-    /// Buckets that were checked; none where the store has damage that comes first.
+    /// Buckets that were checked; none where the store has damage that a repair can mend first.
     buckets: Vec<buckets::Checked>,
 }
 
@@ -61,30 +63,52 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
         }
         report => report?,
     };
-    let buckets = match report.problems.is_empty() {
-        true => buckets::check(&args.store, args.memory, &mut stages)?,
-        false => Vec::new(),
-    };
-    let is_lost = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
     let mendable = args.repair && !report.problems.iter().all(is_lost);
     if !args.format.json {
         print_text(&report, stages.so_far())?;
-        buckets::print(&buckets)?;
     }
-    let repaired = if mendable { Some(repair(args, &report, &mut stages, longer)?) } else { None };
-    let in_buckets = buckets.iter().map(buckets::Checked::problems).sum();
-    let outcome = match outcome(args, &report, repaired.as_ref()) {
-        Ok(()) if in_buckets > 0 => {
-            Err(BucketsError::DamagedBuckets { problems: in_buckets }.into())
-        }
-        outcome => outcome,
-    };
+    let mut repaired =
+        if mendable { Some(repair(args, &report, &mut stages, longer)?) } else { None };
+    let mut left = repaired.as_ref().map_or(&report.problems, |repaired| &repaired.left).clone();
+    let buckets = buckets(args, &mut left, &mut stages)?;
+    if let Some(repaired) = &mut repaired {
+        repaired.left.clone_from(&left);
+    }
+    let outcome = outcome::of(args.repair, &report, repaired.as_ref(), &left, &buckets);
     match (args.format.json, &repaired) {
         (true, _) => print_json(&report, repaired, buckets, stages.finish())?,
-        (false, Some(repaired)) => print_repair(repaired)?,
-        (false, None) => {}
+        (false, repaired) => {
+            repaired.as_ref().map_or(Ok(()), print_repair)?;
+            buckets::print(&buckets)?;
+        }
     }
     outcome
+}
+
+/// Chunks that no repair of the store brings back.
+fn is_lost(problem: &Problem) -> bool {
+    matches!(problem, Problem::LostChunks { .. })
+}
+
+/// Checks the buckets of a store that has no problem but `lost` chunks, and repairs them if asked
+/// to. A new index does not name chunks that are lost, so `lost` is what is lost then.
+fn buckets(
+    args: &CheckArgs,
+    lost: &mut Vec<Problem>,
+    stages: &mut Stages,
+) -> Result<Vec<buckets::Checked>, CliError> {
+    if !lost.iter().all(is_lost) {
+        return Ok(Vec::new()); // The store's own damage comes first.
+    }
+    let mut found = buckets::check(&args.store, args.memory, lost, stages)?;
+    if args.repair {
+        let (store, memory_bytes) = (&args.store, args.memory);
+        let is_changed = bucket_repair::repair(store, memory_bytes, lost, &mut found, stages)?;
+        if is_changed && !lost.is_empty() {
+            *lost = check(args, stages)?.problems;
+        }
+    }
+    Ok(found)
 }
 
 fn check(args: &CheckArgs, stages: &mut Stages) -> Result<CheckReport, CliError> {
@@ -165,31 +189,6 @@ fn lengthen(store: &Path, zone: &str, expected_bytes: u64) -> Result<LongerZone,
         }
         error => error.into(),
     })
-}
-
-fn outcome(
-    args: &CheckArgs,
-    report: &CheckReport,
-    repaired: Option<&Repaired>,
-) -> Result<(), CliError> {
-    let problems = report.problems.len();
-    match repaired {
-        None if problems == 0 => Ok(()),
-        None if args.repair => Err(CliError::DamageLeft { problems }),
-        None => Err(CliError::DamageFound { problems }),
-        Some(Repaired { report, left }) => {
-            let (chunks, records) = (report.lost_chunks, report.lost_records);
-            let (journal, volumes) = (report.lost_journal, report.given_up.clone());
-            let is_lost = |problem: &Problem| matches!(problem, Problem::LostChunks { .. });
-            match left.iter().filter(|problem| !is_lost(problem)).count() {
-                0 if chunks == 0 && records == 0 && !journal && volumes.is_empty() => {
-                    Err(CliError::Repaired { problems })
-                }
-                0 => Err(CliError::RepairedWithLosses { chunks, records, journal, volumes }),
-                problems => Err(CliError::DamageLeft { problems }),
-            }
-        }
-    }
 }
 
 /// The progress of one stage after another.

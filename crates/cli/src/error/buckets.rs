@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::{CliError, Exit};
 use crate::shell::{shell_path, shell_word};
+use crate::size::counted;
 
 /// Why a command about buckets or objects was not carried out.
 #[derive(Debug, Error)]
@@ -16,10 +17,27 @@ pub(crate) enum BucketsError {
     )]
     NoStoreIn { text: String },
     #[error(
-        "damage was found in buckets, in {problems} places: objects that it does not touch can be \
-         read; copy what is needed out with `tamis get`, and put it into a new bucket"
+        "damage was found in buckets, in {problems} {}: `tamis check --repair` makes their indexes \
+         anew of what can be read",
+        if *problems == 1 { "place" } else { "places" }
     )]
     DamagedBuckets { problems: u64 },
+    #[error(
+        "damage is left in {}: their repair failed, and they are as they were",
+        counted(*buckets, "bucket")
+    )]
+    BucketsNotRepaired { buckets: u64 },
+    #[error(
+        "damage was found in {}, and all of it is repaired: nothing is lost",
+        counted(*buckets, "bucket")
+    )]
+    BucketsRepaired { buckets: u64 },
+    #[error(
+        "damage was found in {} and repaired, but not without losses: {lost} of what they held is \
+         lost or cannot be read, and is named above",
+        counted(*buckets, "bucket")
+    )]
+    BucketsRepairedWithLosses { buckets: u64, lost: u64 },
     #[error("{text} names no bucket: write STORE/BUCKET/KEY")]
     NoBucketIn { text: String },
     #[error("{text} names no key: write STORE/BUCKET/KEY")]
@@ -74,7 +92,9 @@ impl BucketsError {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::NoStoreIn { .. } | Self::NothingUnder { .. } => Exit::NotFound,
-            Self::DamagedBuckets { .. } => Exit::Damage,
+            Self::DamagedBuckets { .. } | Self::BucketsNotRepaired { .. } => Exit::Damage,
+            Self::BucketsRepaired { .. } => Exit::Repaired,
+            Self::BucketsRepairedWithLosses { .. } => Exit::RepairedWithLosses,
             _ => Exit::Usage,
         }
     }

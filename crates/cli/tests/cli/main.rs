@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod accounts;
+mod bucket_repairs;
 mod buckets;
 mod busy;
 mod bytes;
