@@ -164,7 +164,10 @@ fn an_object_with_a_chunk_that_rots_is_named_and_stays() {
     tamis(&format!("get {store}/photos/{damaged} {}", folder.path("lost"))).fails(5, "");
     let found = tamis(&format!("check {store}"));
     assert_eq!(found.code, Some(5), "{found:?}");
-    assert!(found.out.contains(&damaged) && found.out.contains("photos is sound"), "{found:?}");
+    assert!(
+        found.out.contains(&damaged) && found.out.contains("photos has a sound index"),
+        "{found:?}"
+    );
     // When it is put again, nothing is lost any more.
     tamis(&format!("put {} {store}/photos/{damaged}", folder.path(&format!("files/{damaged}"))))
         .ok();

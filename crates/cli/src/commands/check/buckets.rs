@@ -216,7 +216,16 @@ pub(super) fn print(checked: &[Checked]) -> Result<(), CliError> {
             }
         } else if bucket.sentences.is_empty() && !is_being_repaired(name) {
             let held = held(bucket.objects, bucket.object_bytes);
-            output::print_line(format_args!("bucket {name} is sound: {held}"))?;
+            let is_sound = if bucket.damaged_count > 0 { "has a sound index" } else { "is sound" };
+            output::print_line(format_args!("bucket {name} {is_sound}: {held}"))?;
+        }
+        for sentence in &bucket.damaged {
+            output::print_problem(format_args!("bucket {name}: {sentence}"))?;
+        }
+        let untold = bucket.damaged_count.saturating_sub(bucket.damaged.len() as u64);
+        if untold > 0 {
+            let more = counted(untold, "more object");
+            output::print_problem(format_args!("bucket {name}: bytes of {more} are lost"))?;
         }
     }
     Ok(())
