@@ -19,6 +19,7 @@ use crate::store;
 use crate::table::{Align, Table};
 
 mod bucket_repair;
+mod bucket_report;
 mod buckets;
 mod outcome;
 
@@ -35,7 +36,7 @@ struct Finding<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     repair: Option<Repaired>,
     /// Buckets that were checked; none where the store has damage that a repair can mend first.
-    buckets: Vec<buckets::Checked>,
+    buckets: Vec<bucket_report::Checked>,
 }
 
 /// What a repair did.
@@ -79,7 +80,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
         (true, _) => print_json(&report, repaired, buckets, stages.finish())?,
         (false, repaired) => {
             repaired.as_ref().map_or(Ok(()), print_repair)?;
-            buckets::print(&buckets)?;
+            bucket_report::print(&buckets)?;
         }
     }
     outcome
@@ -96,7 +97,7 @@ fn buckets(
     args: &CheckArgs,
     lost: &mut Vec<Problem>,
     stages: &mut Stages,
-) -> Result<Vec<buckets::Checked>, CliError> {
+) -> Result<Vec<bucket_report::Checked>, CliError> {
     if !lost.iter().all(is_lost) {
         return Ok(Vec::new()); // The store's own damage comes first.
     }
@@ -229,7 +230,7 @@ impl Stages {
 fn print_json(
     report: &CheckReport,
     repair: Option<Repaired>,
-    buckets: Vec<buckets::Checked>,
+    buckets: Vec<bucket_report::Checked>,
     elapsed: Duration,
 ) -> Result<(), CliError> {
     let sentences: Vec<String> = report.problems.iter().map(way_out::problem).collect();

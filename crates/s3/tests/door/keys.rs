@@ -61,7 +61,7 @@ fn any_text_of_1024_bytes_is_a_key() {
         assert_eq!(shown, encoded(&key, true).replace("~", "%7E"), "{key:?}");
         let listed = client.get("/photos?list-type=2");
         let has_control = |byte: &u8| *byte < 0x20 && !b"\t\n".contains(byte);
-        assert!(!listed.body.iter().any(|byte| has_control(byte)), "{key:?}: {}", listed.text());
+        assert!(!listed.body.iter().any(has_control), "{key:?}: {}", listed.text());
         assert!(!listed.text().contains('\u{fffe}'), "XML cannot hold it");
         assert_eq!(listed.elements("Key").len(), 1, "{key:?}");
         assert_eq!(target("DELETE").send().status, 204, "{key:?}");

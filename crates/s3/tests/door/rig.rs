@@ -15,10 +15,12 @@ use crate::client::Client;
 /// So far reaches what a test has written.
 const DATA_BYTES: usize = 64 << 20;
 
+type Damage = Box<dyn Fn(&[u8])>;
+
 pub(crate) struct Rig {
     pub(crate) store: Store,
     /// Changes a byte of the disk where these bytes lie as they were put.
-    pub(crate) damage: Box<dyn Fn(&[u8])>,
+    pub(crate) damage: Damage,
     buckets: Buckets,
     /// An account that may do everything.
     pub(crate) client: Client,

@@ -3,58 +3,15 @@
 use std::path::Path;
 
 use ::store::{LockWait, Store};
-use admin::ObjectKey;
 use buckets::{BucketRepairOptions, is_being_repaired, remove_leftovers, repair_bucket};
 use engine::Problem;
-use objects::bucket::{BucketRepair, LostPart, Owner};
-use serde::Serialize;
 
 use super::Stages;
-use super::buckets::{Checked, unreadable_of};
+use super::bucket_report::{Checked, Repair};
+use super::buckets::unreadable_of;
 use crate::error::CliError;
 use crate::opener::opener;
 use crate::store::question_options;
-
-/// What a repair of a bucket came to.
-#[derive(Serialize)]
-pub(super) struct Repair {
-    pub(super) objects: u64,
-    pub(super) object_bytes: u64,
-    lost_count: u64,
-    /// Keys of the first objects that are lost and are known one by one.
-    lost_keys: Vec<ObjectKey>,
-    /// What is lost, in sentences.
-    pub(super) sentences: Vec<String>,
-}
-
-impl Repair {
-    fn of(report: &BucketRepair) -> Self {
-        let lost = report.lost.iter().filter_map(|part| match part {
-            LostPart::One { owner, .. } => key_of(owner),
-            _ => None,
-        });
-        Self {
-            objects: report.figures.objects,
-            object_bytes: report.figures.object_bytes,
-            lost_count: report.lost_count,
-            lost_keys: lost.collect(),
-            sentences: report.lost.iter().map(ToString::to_string).collect(),
-        }
-    }
-
-    /// How many parts of the bucket are lost.
-    pub(super) fn losses(&self) -> u64 {
-        self.lost_count
-    }
-}
-
-/// The key of an object; none: it is a part of an upload.
-pub(super) fn key_of(owner: &Owner) -> Option<ObjectKey> {
-    match owner {
-        Owner::Object { key } => Some(ObjectKey(key.clone())),
-        Owner::Upload { .. } | Owner::Part { .. } => None,
-    }
-}
 
 /// Repairs those of `checked` that have faults; `lost` are chunks that the store cannot read.
 /// Returns whether a bucket has a new index.

@@ -2,7 +2,7 @@
 
 use engine::{CheckReport, Problem};
 
-use super::buckets::Checked;
+use super::bucket_report::Checked;
 use super::{Repaired, is_lost};
 use crate::error::{BucketsError, CliError};
 

@@ -68,7 +68,7 @@ impl Rig {
 
     fn put(&mut self, bucket: &Bucket, number: u32, length: usize) {
         let (key, bytes) = (key_of(number), noise(length, u64::from(number) + length as u64));
-        let expires_unix_ms = (number % 5 == 0).then_some(NOW_MS + 1000 + u64::from(number));
+        let expires_unix_ms = number.is_multiple_of(5).then_some(NOW_MS + 1000 + u64::from(number));
         let options = PutOptions { expires_unix_ms, ..PutOptions::new(NOW_MS) };
         bucket.put_with(&key, &bytes, options).unwrap();
         self.held.objects.insert(key, bytes);
@@ -335,7 +335,8 @@ fn an_object_that_a_lost_group_deleted_does_not_come_back_as_zeros() {
     drop(bucket);
     let (report, held, _) = rig.repaired(&[deleting.unwrap()]);
     assert!(!held.objects.contains_key(&key), "{report:?}");
-    let is_named = |part: &LostPart| matches!(part, LostPart::One { owner, .. } if *owner == Owner::Object { key: key.clone() });
+    let lost = Owner::Object { key: key.clone() };
+    let is_named = |part: &LostPart| matches!(part, LostPart::One { owner, .. } if *owner == lost);
     assert!(report.lost.iter().any(is_named), "{report:?}");
 }
 
