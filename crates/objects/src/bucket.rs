@@ -25,6 +25,7 @@ mod get;
 mod info;
 mod list;
 mod locks;
+mod moments;
 mod put;
 mod repair;
 mod tags;
@@ -51,6 +52,7 @@ use crate::values::cutter::SegmentPolicy;
 use crate::values::{TrimProgress, Values};
 use crate::volume::BucketVolume;
 use locks::Stripes;
+use moments::Moments;
 use usage::Usage;
 use versions::Versions;
 
@@ -64,13 +66,14 @@ pub use expiry::Expired;
 pub use get::Reader;
 pub use info::{Metadata, ObjectInfo};
 pub use list::{ListOptions, Listed, Listing, position_behind_key, position_behind_prefix};
+pub use moments::Moment;
 pub use put::{FinishOptions, Put, PutOptions, Writer};
 pub use repair::{
     BucketRepair, DamagedObject, LostPart, Owner, RepairOptions, RepairProgress, RepairStage,
     repair,
 };
 pub use tags::TagOptions;
-pub use transaction::{Description, Transaction, Versioned};
+pub use transaction::{Description, Transaction};
 pub use unreadable::UnreadableObjects;
 pub use uploads::{
     CompleteOptions, CopyPartOptions, ExpiredUploads, PartInfo, PartOptions, PartWriter, UploadId,
@@ -143,6 +146,7 @@ struct Core {
     segments: SegmentPolicy,
     is_read_only: bool,
     stripes: Stripes,
+    moments: Moments,
     usage: Usage,
     versions: Versions,
     created_unix_ms: Option<u64>,
@@ -192,6 +196,7 @@ impl Bucket {
             segments,
             is_read_only,
             stripes,
+            moments: Moments::new(),
             usage,
             versions,
             created_unix_ms,

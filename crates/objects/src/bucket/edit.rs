@@ -135,6 +135,12 @@ impl Edit<'_> {
         let growth = self.core.usage.reserve(&before, &after)?;
         let mut values = std::mem::replace(&mut self.values, self.core.values.changes());
         let mut changes = std::mem::take(&mut self.changes);
+        let objects = changes.iter().filter_map(|change| match change {
+            Change::Set { table: Table::Objects, key, .. }
+            | Change::Remove { table: Table::Objects, key } => Some(key.as_slice()),
+            _ => None,
+        });
+        let changing = self.core.moments.change(objects);
         changes.extend(self.locked.changes());
         changes.extend(values.take());
         match self.core.index.apply(changes, Durability::Acknowledged) {
@@ -146,6 +152,7 @@ impl Edit<'_> {
                 return Err(error.into());
             }
         }
+        drop(changing);
         growth.settle(&before, &after);
         self.locked.settle();
         Ok(())

@@ -30,15 +30,6 @@ pub struct Description {
     pub expires_unix_ms: Option<u64>,
 }
 
-/// Whether a description is a new version of its object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Versioned {
-    /// The object keeps its version.
-    Same,
-    /// It gets a new one.
-    New,
-}
-
 /// Changes of some keys, which nobody else changes until it ends. Dropped, nothing has changed.
 #[must_use]
 pub struct Transaction<'a> {
@@ -121,8 +112,16 @@ impl Transaction<'_> {
         Ok(Some(bytes))
     }
 
-    /// The key has an object of these bytes from the commit on; returns its version. Without an
-    /// ETag it gets one of its version, which is the MD5 of nothing.
+    /// A version for an object that is put or described; no other has it.
+    ///
+    /// # Errors
+    /// [`BucketError::Index`].
+    pub fn new_version(&mut self) -> Result<u64, BucketError> {
+        self.core.versions.next(&*self.core.index)
+    }
+
+    /// The key has an object of these bytes from the commit on. Without an ETag it gets one that is
+    /// made of its version.
     ///
     /// # Errors
     /// [`BucketError`].
@@ -134,10 +133,10 @@ impl Transaction<'_> {
         key: &[u8],
         bytes: Vec<u8>,
         description: Description,
+        version: u64,
         etag: Option<ETag>,
-    ) -> Result<u64, BucketError> {
+    ) -> Result<(), BucketError> {
         assert!(bytes.len() <= TOGETHER_BYTES_MAX, "a value of {} bytes", bytes.len());
-        let version = self.core.versions.next(&*self.core.index)?;
         let etag = etag.unwrap_or_else(|| etag_of(version));
         let now_ms = self.now_ms;
         let slot = self.slot(key)?;
@@ -146,10 +145,11 @@ impl Transaction<'_> {
         let record = ObjectRecord { expires_unix_ms, ..record };
         slot.now = Some(Staged { record, bytes: Some(bytes) });
         slot.is_changed = true;
-        Ok(version)
+        Ok(())
     }
 
-    /// The object of the key says something else of itself from the commit on; returns its version.
+    /// The object of the key says something else of itself from the commit on, and has this version
+    /// if there is one; its bytes and their time stay.
     ///
     /// # Errors
     /// [`BucketError::NoSuchObject`]; [`BucketError`].
@@ -157,12 +157,8 @@ impl Transaction<'_> {
         &mut self,
         key: &[u8],
         description: Description,
-        versioned: Versioned,
-    ) -> Result<u64, BucketError> {
-        let version = match versioned {
-            Versioned::Same => None,
-            Versioned::New => Some(self.core.versions.next(&*self.core.index)?),
-        };
+        version: Option<u64>,
+    ) -> Result<(), BucketError> {
         let slot = self.slot(key)?;
         let staged = slot.now.as_mut().ok_or(BucketError::NoSuchObject)?;
         let Description { metadata, expires_unix_ms } = description;
@@ -176,7 +172,7 @@ impl Transaction<'_> {
             ..staged.record.clone()
         };
         slot.is_changed = true;
-        Ok(staged.record.version)
+        Ok(())
     }
 
     /// The key has no object from the commit on; returns whether it had one.
@@ -195,6 +191,19 @@ impl Transaction<'_> {
     /// [`BucketError`]: nothing has changed; where it is the flush that failed, the changes are
     /// made, and a crash may take them back.
     pub fn commit(self, durability: Durability) -> Result<(), BucketError> {
+        self.commit_then(durability, || ())
+    }
+
+    /// As [`Transaction::commit`]; calls `then` when the changes are made and visible, before
+    /// anybody else can change the keys: for a cache that takes what was written.
+    ///
+    /// # Errors
+    /// As there; `then` was called if it is the flush that failed.
+    pub fn commit_then(
+        self,
+        durability: Durability,
+        then: impl FnOnce(),
+    ) -> Result<(), BucketError> {
         let Self { core, mut edit, mut slots, .. } = self;
         slots.retain(|_, slot| slot.is_changed);
         let staged = slots.values().filter_map(|slot| slot.now.as_ref());
@@ -215,7 +224,10 @@ impl Transaction<'_> {
                 }
             }
         }
-        edit.finish(durability)
+        edit.apply()?;
+        then();
+        drop(edit);
+        core.make_durable(durability)
     }
 
     fn slot(&mut self, key: &[u8]) -> Result<&mut Slot, BucketError> {

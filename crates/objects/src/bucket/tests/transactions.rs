@@ -8,7 +8,7 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use store::Durability;
 
 use super::rig::{DELETE, LITTLE, NOW_MS, Shorthand, check_whole, create, noise, store_of};
-use crate::bucket::{Bucket, BucketError, Condition, Description, Metadata, Versioned};
+use crate::bucket::{Bucket, BucketError, Condition, Description, Metadata, Transaction};
 use crate::values::TOGETHER_BYTES_MAX;
 
 const ACKNOWLEDGED: Durability = Durability::Acknowledged;
@@ -42,6 +42,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn put(transaction: &mut Transaction<'_>, key: &[u8], bytes: Vec<u8>, description: Description) {
+    let version = transaction.new_version().unwrap();
+    transaction.put(key, bytes, description, version, None).unwrap();
+}
+
 type Model = BTreeMap<Vec<u8>, (Vec<u8>, Option<u64>)>;
 
 fn run(bucket: &Bucket, steps: &[Step], model: &mut Model, commits: bool) {
@@ -61,14 +66,14 @@ fn run(bucket: &Bucket, steps: &[Step], model: &mut Model, commits: bool) {
         match step {
             Step::Put { length, seed, .. } => {
                 let bytes = noise(*length, *seed);
-                transaction.put(&key, bytes.clone(), description(false), None).unwrap();
+                put(&mut transaction, &key, bytes.clone(), description(false));
                 staged.insert(key, (bytes, None));
             }
             Step::Remove { .. } => {
                 assert_eq!(transaction.remove(&key).unwrap(), staged.remove(&key).is_some());
             }
             Step::Describe { expires, .. } => {
-                let described = transaction.describe(&key, description(*expires), Versioned::New);
+                let described = transaction.describe(&key, description(*expires), None);
                 match staged.get_mut(&key) {
                     Some((_, ends)) => {
                         described.unwrap();
@@ -81,7 +86,7 @@ fn run(bucket: &Bucket, steps: &[Step], model: &mut Model, commits: bool) {
                 let mut bytes = transaction.read(&key).unwrap().unwrap_or_default();
                 bytes.extend(noise(100, *seed));
                 bytes.truncate(TOGETHER_BYTES_MAX);
-                transaction.put(&key, bytes.clone(), description(false), None).unwrap();
+                put(&mut transaction, &key, bytes.clone(), description(false));
                 staged.insert(key, (bytes, None));
             }
         }
@@ -140,7 +145,7 @@ fn what_is_over_the_quota_changes_nothing() {
     let mut transaction = bucket.transaction(keys, NOW_MS).unwrap();
     assert!(transaction.remove(b"a").unwrap());
     for key in [b"b", b"c"] {
-        transaction.put(key, noise(6000, 2), Description::default(), None).unwrap();
+        put(&mut transaction, key, noise(6000, 2), Description::default());
     }
     let refused = transaction.commit(ACKNOWLEDGED);
     assert!(matches!(refused, Err(BucketError::QuotaExceeded { .. })), "{refused:?}");
@@ -160,14 +165,38 @@ fn a_description_keeps_the_value_and_a_version_if_it_is_told_to() {
     };
     let description = Description { metadata: metadata.clone(), expires_unix_ms: None };
     let mut transaction = bucket.transaction([&b"a"[..]], NOW_MS).unwrap();
-    let same = transaction.describe(b"a", description.clone(), Versioned::Same).unwrap();
+    transaction.describe(b"a", description.clone(), None).unwrap();
     transaction.commit(ACKNOWLEDGED).unwrap();
-    assert_eq!(same, put.version);
     let info = bucket.head(b"a", &Condition::None, NOW_MS).unwrap().unwrap();
     assert_eq!((info.metadata, info.version, info.etag), (metadata, put.version, put.etag));
     let mut transaction = bucket.transaction([&b"a"[..]], NOW_MS).unwrap();
-    let new = transaction.describe(b"a", description, Versioned::New).unwrap();
+    let new = transaction.new_version().unwrap();
+    transaction.describe(b"a", description, Some(new)).unwrap();
     transaction.commit(ACKNOWLEDGED).unwrap();
-    assert!(new > put.version);
+    let info = bucket.head(b"a", &Condition::None, NOW_MS).unwrap().unwrap();
+    assert!(info.version == new && new > put.version);
     assert_eq!(bucket.bytes(b"a"), Some(b"value".to_vec()));
+}
+
+#[test]
+fn a_moment_ends_with_a_change_of_its_key_and_of_no_other_stripe() {
+    let store = store_of(64 << 20);
+    let (_, bucket) = create(&store, "bucket");
+    let [a, b] = [b"a", b"b"].map(|key| bucket.moment(key).unwrap());
+    let mut transaction = bucket.transaction([&b"a"[..]], NOW_MS).unwrap();
+    put(&mut transaction, b"a", vec![1], Description::default());
+    assert!(bucket.is_unchanged(b"a", a), "nothing is changed before the commit");
+    let mut after = None;
+    transaction.commit_then(ACKNOWLEDGED, || after = bucket.moment(b"a")).unwrap();
+    assert!(!bucket.is_unchanged(b"a", a) && bucket.is_unchanged(b"b", b));
+    assert!(bucket.is_unchanged(b"a", after.unwrap()), "what was committed is of that moment");
+    bucket.delete(b"a", &Condition::None, DELETE).unwrap();
+    assert!(!bucket.is_unchanged(b"a", after.unwrap()));
+    let moment = bucket.moment(b"a").unwrap();
+    bucket.set_quota(Some(10), ACKNOWLEDGED).unwrap();
+    let mut transaction = bucket.transaction([&b"a"[..]], NOW_MS).unwrap();
+    put(&mut transaction, b"a", vec![1; 100], Description::default());
+    assert!(transaction.commit(ACKNOWLEDGED).is_err());
+    let later = bucket.moment(b"a");
+    assert!(later.is_some() && bucket.is_unchanged(b"a", moment), "it was refused before");
 }

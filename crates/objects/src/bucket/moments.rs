@@ -1,0 +1,78 @@
+//! Whether a key holds what it held: for caches above the bucket, which keep what they have read.
+//!
+//! Each key has a count, which many keys share. A batch makes the counts of its keys odd before it
+//! can be seen, and even when it is. A reader notes an even count, reads, and keeps what it found
+//! together with the count: as long as the count is the same, nobody has changed the key.
+//!
+//! Invariant: a count is changed under the lock of its keys' stripe only, so one batch at a time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use format::checksum::crc32c;
+use format::objects::settings::stripe_of;
+
+use super::Bucket;
+
+/// Counts of a bucket, as a power of two: 512 KiB.
+const COUNT_BITS: u32 = 16;
+
+/// A moment at which nobody was changing a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment(u64);
+
+pub(super) struct Moments(Box<[AtomicU64]>);
+
+impl Moments {
+    pub(super) fn new() -> Self {
+        Self((0..1 << COUNT_BITS).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// Says that a batch is changing these keys, whose stripes its caller has locked, until the
+    /// answer is dropped.
+    pub(super) fn change<'a, 'k>(&'a self, keys: impl Iterator<Item = &'k [u8]>) -> Changing<'a> {
+        let mut numbers: Vec<usize> = keys.map(number_of).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        for &number in &numbers {
+            let before = self.0[number].fetch_add(1, Ordering::SeqCst);
+            assert!(before.is_multiple_of(2), "one batch at a time changes a key");
+        }
+        Changing { moments: self, numbers }
+    }
+}
+
+pub(super) struct Changing<'a> {
+    moments: &'a Moments,
+    numbers: Vec<usize>,
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        for &number in &self.numbers {
+            self.moments.0[number].fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Keys of one count are in one stripe: its number is the front of the count's.
+fn number_of(key: &[u8]) -> usize {
+    let crc = crc32c(key);
+    assert!(crc >> 24 == u32::from(stripe_of(key)), "counts divide stripes");
+    (crc >> (32 - COUNT_BITS)) as usize
+}
+
+impl Bucket {
+    /// The moment before a look at the object of a key; none while somebody changes it.
+    #[must_use]
+    pub fn moment(&self, key: &[u8]) -> Option<Moment> {
+        let count = self.core.moments.0[number_of(key)].load(Ordering::SeqCst);
+        count.is_multiple_of(2).then_some(Moment(count))
+    }
+
+    /// Whether nobody has changed the object of a key since a moment, and nobody is about to. That
+    /// an object expires is no change.
+    #[must_use]
+    pub fn is_unchanged(&self, key: &[u8], since: Moment) -> bool {
+        self.core.moments.0[number_of(key)].load(Ordering::SeqCst) == since.0
+    }
+}
