@@ -4,6 +4,7 @@ use super::Bucket;
 use super::condition::Condition;
 use super::error::BucketError;
 use super::info::{ObjectInfo, check_key, living};
+use super::moments::Moment;
 use crate::values::ValueReader;
 
 /// Look-ups that the trimmer may come between before the key is locked.
@@ -52,6 +53,19 @@ impl Bucket {
         let Some(record) = living(found.as_ref(), now_ms) else { return Ok(None) };
         condition.judge(Some(record))?;
         Ok(found.map(ObjectInfo::from))
+    }
+
+    /// The moment before a look at the object of a key; none while somebody changes it.
+    #[must_use]
+    pub fn moment(&self, key: &[u8]) -> Option<Moment> {
+        self.core.moments.moment(key)
+    }
+
+    /// Whether nobody has changed the object of a key since a moment, and nobody is about to. That
+    /// an object expires is no change.
+    #[must_use]
+    pub fn is_unchanged(&self, key: &[u8], since: Moment) -> bool {
+        self.core.moments.is_unchanged(key, since)
     }
 
     /// Opens the object of a key to be read.

@@ -11,8 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use format::checksum::crc32c;
 use format::objects::settings::stripe_of;
 
-use super::Bucket;
-
 /// Counts of a bucket, as a power of two: 512 KiB.
 const COUNT_BITS: u32 = 16;
 
@@ -25,6 +23,15 @@ pub(super) struct Moments(Box<[AtomicU64]>);
 impl Moments {
     pub(super) fn new() -> Self {
         Self((0..1 << COUNT_BITS).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    pub(super) fn moment(&self, key: &[u8]) -> Option<Moment> {
+        let count = self.0[number_of(key)].load(Ordering::SeqCst);
+        count.is_multiple_of(2).then_some(Moment(count))
+    }
+
+    pub(super) fn is_unchanged(&self, key: &[u8], since: Moment) -> bool {
+        self.0[number_of(key)].load(Ordering::SeqCst) == since.0
     }
 
     /// Says that a batch is changing these keys, whose stripes its caller has locked, until the
@@ -59,20 +66,4 @@ fn number_of(key: &[u8]) -> usize {
     let crc = crc32c(key);
     assert!(crc >> 24 == u32::from(stripe_of(key)), "counts divide stripes");
     (crc >> (32 - COUNT_BITS)) as usize
-}
-
-impl Bucket {
-    /// The moment before a look at the object of a key; none while somebody changes it.
-    #[must_use]
-    pub fn moment(&self, key: &[u8]) -> Option<Moment> {
-        let count = self.core.moments.0[number_of(key)].load(Ordering::SeqCst);
-        count.is_multiple_of(2).then_some(Moment(count))
-    }
-
-    /// Whether nobody has changed the object of a key since a moment, and nobody is about to. That
-    /// an object expires is no change.
-    #[must_use]
-    pub fn is_unchanged(&self, key: &[u8], since: Moment) -> bool {
-        self.core.moments.0[number_of(key)].load(Ordering::SeqCst) == since.0
-    }
 }
