@@ -184,7 +184,7 @@ fn abort_page(
     until_ms: u64,
 ) -> Result<Option<(Vec<u8>, UploadId)>, BucketsError> {
     let after = after.map(|(key, upload)| (key.as_slice(), *upload));
-    let listing = bucket.list_uploads(rule.prefix.as_bytes(), after, STEP_ENTRIES)?;
+    let listing = bucket.list_uploads(rule.prefix.as_bytes(), b"", after, STEP_ENTRIES)?;
     for one in listing.uploads.iter().filter(|one| one.info.created_unix_ms <= until_ms) {
         match bucket.abort(&one.key, one.upload, Durability::Acknowledged) {
             Ok(()) | Err(BucketError::NoSuchUpload { .. }) => (), // It was completed meanwhile.
@@ -197,7 +197,7 @@ fn abort_page(
 
 #[cfg(test)]
 mod tests {
-    use objects::bucket::{ListOptions, Metadata, PartOptions, PutOptions, UploadOptions};
+    use objects::bucket::{ListOptions, PartOptions, PutOptions, UploadOptions};
     use store::{CreateOptions, Durability, Options, Store};
 
     use super::{DAY_MS, LIFECYCLE_DOCUMENT, Lifecycle, LifecycleRule, WALK_TIME_MS, Walk};
@@ -231,12 +231,7 @@ mod tests {
         (0..600).for_each(|number| put(format!("tmp/{number:04}"), PUT_MS));
         put("tmp/young".to_owned(), PUT_MS + DAY_MS);
         put("kept".to_owned(), PUT_MS);
-        let begin = UploadOptions {
-            metadata: Metadata::default(),
-            expires_unix_ms: None,
-            durability: Durability::Acknowledged,
-            now_ms: PUT_MS,
-        };
+        let begin = UploadOptions::new(PUT_MS);
         let upload = bucket.begin_upload(b"up", begin).unwrap();
         let part = PartOptions { durability: Durability::Acknowledged, now_ms: PUT_MS };
         drop(bucket.put_part(b"up", upload, 1, part).unwrap());
@@ -255,7 +250,7 @@ mod tests {
         let mut state = Walk::default();
         let almost = PUT_MS + 7 * DAY_MS - 1;
         walk(&bucket, &mut state, PUT_MS + DAY_MS);
-        let uploads = || bucket.list_uploads(b"", None, 9).unwrap().uploads.len();
+        let uploads = || bucket.list_uploads(b"", b"", None, 9).unwrap().uploads.len();
         assert_eq!((keys(&bucket).len(), uploads()), (602, 1));
         walk(&bucket, &mut state, almost);
         assert_eq!((keys(&bucket).len(), uploads()), (602, 0));

@@ -58,7 +58,7 @@ pub trait Cache {
         let _ = counts;
     }
 
-    /// `cache_memlimit`: the items are to take so much at most, in bytes. `false` refuses, as a
+    /// `cache_memlimit`: a new limit of what the items take, in bytes. `false` refuses, as a
     /// cache does whose operator says how much.
     fn limit_bytes(&mut self, bytes: u64) -> bool {
         let _ = bytes;

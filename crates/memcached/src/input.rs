@@ -34,7 +34,7 @@ impl Input {
         &mut self.bytes[self.end..]
     }
 
-    /// So much was received into the room.
+    /// The room holds `bytes` more bytes.
     pub(crate) fn received(&mut self, bytes: usize) {
         self.end += bytes;
         assert!(self.end <= self.bytes.len(), "no more is received than there is room for");

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::answer::Fault;
 use crate::values::ValueReader;
 
-/// Of a long value so much is in memory at once, in bytes.
+/// The part of a long value that is in memory at once, in bytes.
 const PART_BYTES: usize = 64 << 10;
 /// An empty buffer that is larger than this is given back, in bytes.
 const KEPT_BYTES: usize = 64 << 10;

@@ -164,3 +164,28 @@ pub enum IndexError {
     #[error("the bucket is open read-only: open it for writing to change it")]
     ReadOnly,
 }
+
+/// Entries that [`each_entry`] reads at a time.
+const ENTRIES_AT_ONCE: usize = 256;
+
+/// Calls `look` with each entry of a table from a key on, in the order of their keys. Entries that
+/// are changed meanwhile are seen as they were or as they are.
+///
+/// # Errors
+/// Those of [`Index::scan`] and of `look`.
+pub(crate) fn each_entry<E: From<IndexError>>(
+    index: &dyn Index,
+    table: Table,
+    from: &[u8],
+    mut look: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut from = from.to_vec();
+    loop {
+        let entries = index.scan(table, &from, ENTRIES_AT_ONCE)?;
+        for (key, value) in &entries {
+            look(key, value)?;
+        }
+        let Some((last, _)) = entries.last() else { return Ok(()) };
+        from = [last.as_slice(), &[0]].concat();
+    }
+}

@@ -40,15 +40,15 @@ pub(crate) async fn begin(
         tagging: input.tagging,
     };
     let metadata = said.metadata()?;
-    let now_ms = now_ms();
-    let options = UploadOptions { metadata, expires_unix_ms: None, durability: DURABLE, now_ms };
-    let (bucket, key) = (input.bucket, input.key);
-    let planned =
+    let checksum =
         planned::planned(input.checksum_algorithm.as_ref(), input.checksum_type.as_ref())?;
-    let (checksum_algorithm, checksum_type) = planned::shown(planned.as_ref());
+    let (checksum_algorithm, checksum_type) = planned::shown(checksum.as_ref());
+    let options =
+        UploadOptions { metadata, checksum, durability: DURABLE, ..UploadOptions::new(now_ms()) };
+    let (bucket, key) = (input.bucket, input.key);
     door.blocking(move |door| {
         let open = door.open_for_changes(&bucket)?;
-        let begun = open.begin_upload_planned(key.as_bytes(), options, planned);
+        let begun = open.begin_upload(key.as_bytes(), options);
         let upload = begun.map_err(|error| door.refuse(error, &place(&bucket, &key)))?;
         Ok(CreateMultipartUploadOutput {
             bucket: Some(bucket),
@@ -218,7 +218,7 @@ pub(crate) async fn list(
         let prefix = input.prefix.clone().unwrap_or_default();
         let delimiter = input.delimiter.clone().unwrap_or_default();
         let (prefix, delimiter) = (prefix.as_bytes(), delimiter.as_bytes());
-        let listed = open.list_uploads_grouped(prefix, delimiter, after, limit);
+        let listed = open.list_uploads(prefix, delimiter, after, limit);
         let listed = listed.map_err(|error| door.refuse(error, &input.bucket))?;
         let (next_key_marker, next_upload_id_marker) = markers_behind(&listed, is_url);
         let uploads = listed.uploads.iter().map(|one| shown(one, is_url));

@@ -76,7 +76,7 @@ pub struct Place {
     pub sequence: u64,
 }
 
-/// No log comes to so many bytes or groups: a thousand years at a gibibyte a second are less.
+/// Above the bytes and groups of every log: at a gibibyte a second a log has it after 136 years.
 const PLACE_MAX: u64 = 1 << 62;
 
 /// Length of an encoded [`Place`].

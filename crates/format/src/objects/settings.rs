@@ -45,7 +45,13 @@ const _: () = assert!(PART_BYTES_AT + 8 == FIGURES_BYTES && STRIPES == u8::MAX a
 /// The part of the counts that has the object of this key, and the uploads of it.
 #[must_use]
 pub fn stripe_of(key: &[u8]) -> u8 {
-    (crc32c(key) >> 24) as u8
+    (slot_of(key) >> 8) as u8
+}
+
+/// A finer part of the keys: keys of one slot are in one stripe.
+#[must_use]
+pub fn slot_of(key: &[u8]) -> u16 {
+    (crc32c(key) >> 16) as u16
 }
 
 /// The setting that holds a part of the counts.

@@ -22,14 +22,14 @@ use crate::simulation::opening::Opening;
 const PIECE_BYTES: usize = 1 << 20;
 /// Steps after an acknowledged write, at most.
 const STEPS_MAX: u64 = 12;
-/// One of so many lists of writes goes to the engine in two requests, with a flush between them
-/// that nobody waits for. One request that is short is in one record of the journal as a whole,
-/// mostly; buckets are promised a prefix of the list, and no more.
+/// One of this number of lists of writes goes to the engine in two requests, with a flush between
+/// them that nobody waits for. One short request is mostly in one record of the journal as a whole;
+/// buckets are promised a prefix of the list, and no more.
 const CUT_ONE_IN: u64 = 2;
 /// Steps between the two requests, at most: enough for the first to reach the disk by itself.
 const STEPS_OF_CUT_MAX: u64 = 60;
-/// One of so many writes is followed by a flush that nobody waits for: what follows it is written
-/// to the disk while the operation that the write is of goes on.
+/// One of this number of writes is followed by a flush that nobody waits for: the disk has the
+/// write while its operation goes on.
 const FLUSH_ONE_IN: u64 = 4;
 
 /// An engine that several volumes step.
@@ -65,7 +65,7 @@ impl Stepped {
         lock(&self.opening)
     }
 
-    /// The time for whoever asks for something.
+    /// The time that requests are given.
     pub(crate) fn now_ms(&self) -> u64 {
         lock(&self.state).now_ms
     }

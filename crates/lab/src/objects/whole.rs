@@ -63,12 +63,7 @@ impl Whole {
         second: Part<'_>,
         durability: Durability,
     ) -> Result<(), BucketError> {
-        let options = UploadOptions {
-            metadata: Metadata::default(),
-            expires_unix_ms: None,
-            durability: Durability::Acknowledged,
-            now_ms: self.now_ms(),
-        };
+        let options = UploadOptions::new(self.now_ms());
         let upload = self.bucket.begin_upload(key, options)?;
         let part = PartOptions { durability: Durability::Acknowledged, now_ms: self.now_ms() };
         let put = |number: u16, bytes: &[u8]| -> Result<ETag, BucketError> {

@@ -81,7 +81,7 @@ pub struct Connection<C: Cache> {
     output: Output<C::Reader>,
     parser: Parser,
     state: State<C::Writer>,
-    /// At least so much input is needed to go on, in bytes.
+    /// The input that the connection needs to go on, in bytes.
     wanted_bytes: usize,
     /// Nothing has come yet: the first byte tells which protocol this is.
     is_fresh: bool,
@@ -122,7 +122,7 @@ impl<C: Cache> Connection<C> {
         self.input.room(self.wanted_bytes)
     }
 
-    /// So many bytes were received into the room.
+    /// The socket has received `bytes` bytes into the room.
     pub fn received(&mut self, bytes: usize) {
         self.counts.bytes_read += bytes as u64;
         self.input.received(bytes);
@@ -137,7 +137,7 @@ impl<C: Cache> Connection<C> {
         self.output.chunk()
     }
 
-    /// The front of the chunk, so many bytes, has been sent.
+    /// The socket has sent the first `bytes` bytes of the chunk.
     pub fn sent(&mut self, bytes: usize) {
         self.counts.bytes_written += bytes as u64;
         self.output.advance(bytes);

@@ -28,13 +28,13 @@ use crate::words::{split_word, starts_with_word_of_get};
 /// What the front of the input is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step<'a> {
-    /// Not whole yet: at least so many bytes are needed, counted from the front.
+    /// The request is not whole: it has at least `bytes` bytes, counted from the front.
     More { bytes: usize },
     /// Something for the cache.
     Request(Request<'a>),
     /// A value in parts: its bytes follow, and a line end.
     Large(Request<'a>),
-    /// So many bytes follow, and are dropped. Before that, the refusal is carried out.
+    /// The next `bytes` bytes are dropped. Before that, the refusal is carried out.
     Swallow { bytes: u64, refusal: Refusal<'a> },
     /// Something for the connection.
     Local(Local<'a>),
@@ -101,7 +101,7 @@ struct InGet {
 /// Reads requests.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
-    /// So much of the front has been looked at, and has no line end.
+    /// The length of the front that has no line end, in bytes.
     scanned: usize,
     in_get: Option<InGet>,
 }

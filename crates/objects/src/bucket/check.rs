@@ -11,6 +11,8 @@
 //! gibibyte that is one walk for 4 million objects at random places, and one for any number of
 //! objects that were put one behind the other into fewer ranges than that.
 
+use std::sync::Arc;
+
 use format::objects::expiry::{decode_expiry_key, expiry_key};
 use format::objects::record::ObjectRecord;
 use format::objects::settings::{Figures, STRIPES, VERSIONS_SETTING, stripe_of};
@@ -18,11 +20,8 @@ use format::objects::uploads::{UploadEntry, part_key, upload_key};
 
 use super::error::BucketError;
 use super::{Bucket, Core, read_figures, read_number};
-use crate::index::{Index, IndexCheck, Table};
+use crate::index::{Index, IndexCheck, Table, each_entry};
 use crate::values::{ChunkProblem, Recount};
-
-/// Entries read at a time.
-const SCAN_ENTRIES: usize = 256;
 
 /// How a bucket is checked.
 #[derive(Clone, Copy, Debug)]
@@ -171,15 +170,8 @@ impl CheckWalk<'_> {
         table: Table,
         mut look: impl FnMut(&mut Self, &[u8], &[u8]) -> Result<(), BucketError>,
     ) -> Result<(), BucketError> {
-        let mut from = Vec::new();
-        loop {
-            let entries = self.core.index.scan(table, &from, SCAN_ENTRIES)?;
-            for (key, value) in &entries {
-                look(self, key, value)?;
-            }
-            let Some((last, _)) = entries.last() else { return Ok(()) };
-            from = [last.as_slice(), &[0]].concat();
-        }
+        let index = Arc::clone(&self.core.index);
+        each_entry(&*index, table, &[], |key, value| look(self, key, value))
     }
 
     /// Names what objects and parts have; on the first walk looks at the records themselves.

@@ -5,14 +5,14 @@
 //! together with the count: as long as the count is the same, nobody has changed the key.
 //!
 //! Invariant: a count is changed under the lock of its keys' stripe only, so one batch at a time.
+//! Keys of one slot are of one stripe.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use format::checksum::crc32c;
-use format::objects::settings::stripe_of;
+use format::objects::settings::slot_of;
 
-/// Counts of a bucket, as a power of two: 512 KiB.
-const COUNT_BITS: u32 = 16;
+/// Counts of a bucket, one for each slot of keys: 512 KiB.
+const COUNTS: usize = 1 << u16::BITS;
 
 /// A moment at which nobody was changing a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Moments(Box<[AtomicU64]>);
 
 impl Moments {
     pub(super) fn new() -> Self {
-        Self((0..1 << COUNT_BITS).map(|_| AtomicU64::new(0)).collect())
+        Self((0..COUNTS).map(|_| AtomicU64::new(0)).collect())
     }
 
     pub(super) fn moment(&self, key: &[u8]) -> Option<Moment> {
@@ -61,9 +61,6 @@ impl Drop for Changing<'_> {
     }
 }
 
-/// Keys of one count are in one stripe: its number is the front of the count's.
 fn number_of(key: &[u8]) -> usize {
-    let crc = crc32c(key);
-    assert!(crc >> 24 == u32::from(stripe_of(key)), "counts divide stripes");
-    (crc >> (32 - COUNT_BITS)) as usize
+    usize::from(slot_of(key))
 }

@@ -35,7 +35,9 @@ use format::objects::settings::{FIGURES_SETTING, Figures, STRIPES};
 use store::Durability;
 
 use super::error::BucketError;
-use crate::index::{Change, Index, IndexOptions, Loss, Table, VolumeIndex, identity, salvage};
+use crate::index::{
+    Change, Index, IndexOptions, Loss, Table, VolumeIndex, each_entry, identity, salvage,
+};
 use crate::volume::BucketVolume;
 use batches::Batches;
 
@@ -209,16 +211,8 @@ impl<'a> Repair<'a> {
         from: &[u8],
         mut look: impl FnMut(&mut Self, &[u8], &[u8]) -> Result<(), BucketError>,
     ) -> Result<(), BucketError> {
-        const SCAN_ENTRIES: usize = 256;
-        let mut from = from.to_vec();
-        loop {
-            let entries = self.index.scan(table, &from, SCAN_ENTRIES)?;
-            for (key, value) in &entries {
-                look(self, key, value)?;
-            }
-            let Some((last, _)) = entries.last() else { return Ok(()) };
-            from = [last.as_slice(), &[0]].concat();
-        }
+        let index = Arc::clone(&self.index);
+        each_entry(&*index, table, from, |key, value| look(self, key, value))
     }
 }
 

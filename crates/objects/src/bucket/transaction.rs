@@ -101,7 +101,7 @@ impl Transaction<'_> {
         }
         let value = &staged.record.value;
         let pinned = core.values.pin(core.values.lookup(), value);
-        // The record is of now, and whoever would release its value waits for the key.
+        // The key is locked, so nobody releases the value of its record.
         let pinned: Pinned = match pinned {
             Some(pinned) => pinned,
             None => panic!("a locked key names its value"),

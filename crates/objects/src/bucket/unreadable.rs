@@ -10,11 +10,8 @@ use format::objects::uploads::UploadEntry;
 use super::Bucket;
 use super::error::BucketError;
 use super::repair::{DamagedObject, Owner};
-use crate::index::{Index, Table};
+use crate::index::{Table, each_entry};
 use crate::values::{ValueError, walk_list};
-
-/// Entries read at a time.
-const SCAN_ENTRIES: usize = 256;
 
 /// Objects of which bytes cannot be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,19 +109,12 @@ impl Bucket {
         mut look: impl FnMut(Owner, &ObjectRecord) -> Result<(), BucketError>,
     ) -> Result<(), BucketError> {
         for table in [Table::Objects, Table::Uploads] {
-            let mut from = Vec::new();
-            loop {
-                let entries = self.core.index.scan(table, &from, SCAN_ENTRIES)?;
-                for (key, value) in &entries {
-                    if let Some(owner) = owner_of(table, key)
-                        && let Ok(record) = ObjectRecord::decode(value)
-                    {
-                        look(owner, &record)?;
-                    }
+            each_entry(&*self.core.index, table, &[], |key, value| {
+                match (owner_of(table, key), ObjectRecord::decode(value)) {
+                    (Some(owner), Ok(record)) => look(owner, &record),
+                    _ => Ok(()),
                 }
-                let Some((last, _)) = entries.last() else { break };
-                from = [last.as_slice(), &[0]].concat();
-            }
+            })?;
         }
         Ok(())
     }

@@ -43,10 +43,27 @@ pub struct UploadOptions {
     pub metadata: Metadata,
     /// When it ends, in milliseconds since 1970.
     pub expires_unix_ms: Option<u64>,
+    /// Which checksum the object is to have ([`Checksum::planned`]). The upload remembers it, and
+    /// [`Bucket::head_upload`] says it; who puts parts and completes holds to it.
+    pub checksum: Option<Checksum>,
     /// Whether the call returns when no crash can take the upload back.
     pub durability: Durability,
     /// Milliseconds since 1970: the upload's time.
     pub now_ms: u64,
+}
+
+impl UploadOptions {
+    /// Without metadata, expiry or a checksum; acknowledged.
+    #[must_use]
+    pub fn new(now_ms: u64) -> Self {
+        Self {
+            metadata: Metadata::default(),
+            expires_unix_ms: None,
+            checksum: None,
+            durability: Durability::Acknowledged,
+            now_ms,
+        }
+    }
 }
 
 /// What a call of [`Bucket::expire_uploads`] has done.
@@ -68,21 +85,6 @@ impl Bucket {
         key: &[u8],
         options: UploadOptions,
     ) -> Result<UploadId, BucketError> {
-        self.begin_upload_planned(key, options, None)
-    }
-
-    /// As [`Bucket::begin_upload`]; the upload remembers which checksum its object is to have
-    /// ([`Checksum::planned`]), and [`Bucket::head_upload`] says it. Whoever puts parts and
-    /// completes holds to it.
-    ///
-    /// # Errors
-    /// [`BucketError`].
-    pub fn begin_upload_planned(
-        &self,
-        key: &[u8],
-        options: UploadOptions,
-        checksum: Option<Checksum>,
-    ) -> Result<UploadId, BucketError> {
         check_key(key)?;
         let core = &*self.core;
         core.check_writable()?;
@@ -90,7 +92,7 @@ impl Bucket {
         let upload = core.versions.next(&*core.index)?;
         let etag = ETag { md5: [0; 16], parts: None };
         let record = new_record(upload, etag, Value::EMPTY, options.now_ms, options.metadata);
-        let checksums = checksum.into_iter().collect();
+        let checksums = options.checksum.into_iter().collect();
         let expires_unix_ms = options.expires_unix_ms;
         let record = ObjectRecord { expires_unix_ms, checksums, ..record };
         edit.set(Table::Uploads, upload_key(key, upload), record.encode());

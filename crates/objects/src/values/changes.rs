@@ -23,7 +23,7 @@ use super::extent_tables::{
     add_reference, drop_reference, is_shared, set_to_free, set_tree_to_free,
 };
 use super::pending::Pending;
-use super::together::{ClaimTogether, WrittenTogether};
+use super::together::WrittenTogether;
 use super::writer::{Claim, WrittenValue};
 use crate::index::Change;
 
@@ -34,31 +34,32 @@ pub struct ValueChanges<'a> {
     pending: Pending,
     sharing: Option<MutexGuard<'a, ()>>,
     claims: Vec<Claim>,
-    together: Vec<ClaimTogether>,
     taken: bool,
 }
 
 impl<'a> ValueChanges<'a> {
     pub(super) fn new(backing: &'a Backing) -> Self {
         let pending = Pending::new(&backing.index);
-        let (claims, together) = (Vec::new(), Vec::new());
-        Self { backing, pending, sharing: None, claims, together, taken: false }
+        Self { backing, pending, sharing: None, claims: Vec::new(), taken: false }
     }
 
     /// Records of the batch name all of `written`; returns the values in their order.
     pub fn name_together(&mut self, written: WrittenTogether) -> Vec<Value> {
         let (values, claim) = written.into_parts();
-        claim.claim(&mut self.pending);
-        self.together.push(claim);
+        self.claim(claim);
         values
     }
 
     /// A record of the batch names `written`; returns its value.
     pub fn name(&mut self, written: WrittenValue) -> Value {
-        let (value, mut claim) = written.into_parts();
+        let (value, claim) = written.into_parts();
+        self.claim(claim);
+        value
+    }
+
+    fn claim(&mut self, mut claim: Claim) {
         claim.claim(&mut self.pending);
         self.claims.push(claim);
-        value
     }
 
     /// No record names `value` any more that named it before.
@@ -114,7 +115,6 @@ impl<'a> ValueChanges<'a> {
     pub fn applied(mut self) {
         assert!(self.taken, "what was not taken was not applied");
         self.claims.drain(..).for_each(Claim::settle);
-        self.together.drain(..).for_each(ClaimTogether::settle);
     }
 }
 
@@ -122,7 +122,6 @@ impl Drop for ValueChanges<'_> {
     fn drop(&mut self) {
         if self.taken {
             self.claims.drain(..).for_each(Claim::retire);
-            self.together.drain(..).for_each(ClaimTogether::retire);
         }
     }
 }

@@ -5,58 +5,26 @@
 
 use format::objects::CHUNK_BYTES;
 use format::objects::record::{INLINE_BYTES_MAX, Value};
-use store::{Durability, WriteOptions};
 
 use super::Values;
 use super::cutter::SegmentPolicy;
 use super::error::ValueError;
-use super::pending::Pending;
-use super::regions::RegionLease;
-use super::writer::runs_in;
+use super::writer::{Claim, VALUES, push_segment, runs_in};
 
 /// Longest value that is written together with others.
 pub const TOGETHER_BYTES_MAX: usize = 64 << 10;
-
-const VALUES: WriteOptions =
-    WriteOptions { durability: Durability::Acknowledged, unindexed: false };
 
 /// Values that are written and that nobody names yet; [`super::ValueChanges::name_together`] takes
 /// them. Dropped, they are given up.
 #[must_use]
 pub struct WrittenTogether {
     values: Vec<Value>,
-    claim: ClaimTogether,
+    claim: Claim,
 }
-
-/// What values that were written together hold until their batch has been applied.
-pub(super) struct ClaimTogether(Option<RegionLease>);
 
 impl WrittenTogether {
-    pub(super) fn into_parts(self) -> (Vec<Value>, ClaimTogether) {
+    pub(super) fn into_parts(self) -> (Vec<Value>, Claim) {
         (self.values, self.claim)
-    }
-}
-
-impl ClaimTogether {
-    /// Says in a batch that the values are named.
-    pub(super) fn claim(&self, pending: &mut Pending) {
-        if let Some(lease) = &self.0 {
-            lease.claim(pending);
-        }
-    }
-
-    /// The batch has been applied.
-    pub(super) fn settle(self) {
-        if let Some(lease) = self.0 {
-            lease.settle();
-        }
-    }
-
-    /// Nobody knows whether it has.
-    pub(super) fn retire(self) {
-        if let Some(lease) = self.0 {
-            lease.retire();
-        }
     }
 }
 
@@ -106,7 +74,10 @@ impl Values {
                 Value::List(entries)
             }
         });
-        Ok(WrittenTogether { values: placed.collect(), claim: ClaimTogether(lease) })
+        Ok(WrittenTogether {
+            values: placed.collect(),
+            claim: lease.map_or(Claim::Inline, Claim::Region),
+        })
     }
 }
 
@@ -118,9 +89,7 @@ fn cut_into(ready: &mut Vec<u8>, policy: SegmentPolicy, value: &[u8]) -> Vec<u64
             panic!("a cutter has an answer at the end");
         };
         let (segment, behind) = rest.split_at(length);
-        ready.extend_from_slice(segment);
-        let whole_chunks = ready.len().next_multiple_of(CHUNK_BYTES as usize);
-        ready.resize(whole_chunks, 0);
+        push_segment(ready, segment);
         lengths.push(length as u64);
         rest = behind;
     }

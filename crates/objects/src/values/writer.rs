@@ -28,7 +28,8 @@ use crate::buffers::Buffer;
 /// Bytes that are taken in at a time.
 const TAKEN_BYTES: usize = 256 << 10;
 
-const VALUES: WriteOptions =
+/// How values are written: what others have stored as well is found.
+pub(super) const VALUES: WriteOptions =
     WriteOptions { durability: Durability::Acknowledged, unindexed: false };
 
 /// Writes one value; [`super::Values::writer`] makes one.
@@ -256,9 +257,7 @@ impl ValueWriter {
                 break;
             };
             assert!(0 < length && at + length <= self.uncut.len(), "a segment of {length} bytes");
-            self.ready.extend_from_slice(&self.uncut[at..at + length]);
-            let whole_chunks = self.ready.len().next_multiple_of(CHUNK_BYTES as usize);
-            self.ready.resize(whole_chunks, 0);
+            push_segment(&mut self.ready, &self.uncut[at..at + length]);
             self.ready_lengths.push(length as u64);
             at += length;
             if self.ready.len() > self.backing.limits.ready_bytes {
@@ -315,6 +314,12 @@ impl ValueWriter {
 fn emptied(mut buffer: Buffer) -> Buffer {
     buffer.clear();
     buffer
+}
+
+/// Appends a segment, padded to whole chunks.
+pub(super) fn push_segment(ready: &mut Vec<u8>, segment: &[u8]) {
+    ready.extend_from_slice(segment);
+    ready.resize(ready.len().next_multiple_of(CHUNK_BYTES as usize), 0);
 }
 
 /// Runs of segments of these lengths, one behind the other in `chunks`.

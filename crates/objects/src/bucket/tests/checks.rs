@@ -39,12 +39,7 @@ fn found_behind(spoil: impl Fn(&Bucket) -> Change, memory_bytes: u64) -> BucketC
     }
     bucket.trim_some(3).unwrap();
     bucket.copy(&[1, 39], &[2], CopyOptions::new(NOW_MS)).unwrap();
-    let options = crate::bucket::UploadOptions {
-        metadata: Default::default(),
-        expires_unix_ms: None,
-        durability: Durability::Acknowledged,
-        now_ms: NOW_MS,
-    };
+    let options = crate::bucket::UploadOptions::new(NOW_MS);
     bucket.begin_upload(b"upload", options).unwrap();
     check_whole(&bucket);
     bucket.core.index.apply(vec![spoil(&bucket)], Durability::Acknowledged).unwrap();

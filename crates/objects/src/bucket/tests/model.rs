@@ -216,12 +216,7 @@ fn step_through(bucket: &Bucket, step: &Step, model: &mut Model) {
             model.objects.insert(to, object);
         }
         Step::Begin { key } => {
-            let options = UploadOptions {
-                metadata: Default::default(),
-                expires_unix_ms: None,
-                durability: Durability::Acknowledged,
-                now_ms,
-            };
+            let options = UploadOptions::new(now_ms);
             let upload = bucket.begin_upload(&key_of(*key), options).unwrap();
             model.uploads.insert((key_of(*key), upload), BTreeMap::new());
         }
@@ -309,7 +304,7 @@ fn observed(bucket: &Bucket, ticks: u64) -> Model {
         let (expires, version) = (listed.info.expires_unix_ms, listed.info.version);
         model.objects.insert(listed.key, Object { bytes, expires, version });
     }
-    for listed in bucket.list_uploads(b"", None, 1000).unwrap().uploads {
+    for listed in bucket.list_uploads(b"", b"", None, 1000).unwrap().uploads {
         let parts = bucket.list_parts(&listed.key, listed.upload, 0, 1000).unwrap();
         let bytes = |number| {
             let part = bucket.core.part(listed.upload, number).unwrap().unwrap();

@@ -89,12 +89,7 @@ impl Rig {
             bucket.copy(&from, &to, CopyOptions::new(NOW_MS)).unwrap();
             self.held.objects.insert(to, self.held.objects[&from].clone());
         }
-        let options = UploadOptions {
-            metadata: Default::default(),
-            expires_unix_ms: None,
-            durability: Durability::Acknowledged,
-            now_ms: NOW_MS,
-        };
+        let options = UploadOptions::new(NOW_MS);
         let upload = bucket.begin_upload(b"upload", options).unwrap();
         for number in 1..=3 {
             let options = PartOptions { durability: Durability::Acknowledged, now_ms: NOW_MS };
@@ -179,7 +174,7 @@ fn held_by(bucket: &Bucket) -> Held {
         let bytes = reader.read_at(0, &mut bytes).map(|_| bytes);
         held.objects.insert(key, bytes.unwrap_or_default());
     }
-    for listed in bucket.list_uploads(b"", None, 10).unwrap().uploads {
+    for listed in bucket.list_uploads(b"", b"", None, 10).unwrap().uploads {
         held.parts += bucket.list_parts(&listed.key, listed.upload, 0, 10).unwrap().len();
     }
     held

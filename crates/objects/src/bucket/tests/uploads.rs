@@ -14,12 +14,7 @@ use crate::index::{Index, Table};
 const PART: PartOptions = PartOptions { durability: Durability::Acknowledged, now_ms: NOW_MS };
 
 fn begin(bucket: &Bucket, key: &[u8], now_ms: u64) -> UploadId {
-    let options = UploadOptions {
-        metadata: Default::default(),
-        expires_unix_ms: None,
-        durability: Durability::Acknowledged,
-        now_ms,
-    };
+    let options = UploadOptions::new(now_ms);
     bucket.begin_upload(key, options).unwrap()
 }
 
@@ -90,7 +85,7 @@ fn uploads_are_listed_by_key_and_abandoned_ones_expire() {
         let (mut found, mut after): (Vec<(Vec<u8>, UploadId)>, _) = (Vec::new(), None);
         loop {
             let behind = after.as_ref().map(|(key, upload): &(Vec<u8>, _)| (&key[..], *upload));
-            let listing = bucket.list_uploads(prefix, behind, limit).unwrap();
+            let listing = bucket.list_uploads(prefix, b"", behind, limit).unwrap();
             found.extend(listing.uploads.into_iter().map(|info| (info.key, info.upload)));
             after = found.last().cloned();
             if !listing.is_cut {
@@ -241,7 +236,7 @@ fn uploads_are_grouped_by_a_delimiter() {
             let (mut found, mut after): (Vec<Vec<u8>>, _) = (Vec::new(), None);
             loop {
                 let from = after.as_ref().map(|(key, upload): &(Vec<u8>, _)| (&key[..], *upload));
-                let page = bucket.list_uploads_grouped(prefix, delimiter, from, limit).unwrap();
+                let page = bucket.list_uploads(prefix, delimiter, from, limit).unwrap();
                 let groups = page.prefixes.into_iter().map(|group| (group, UploadId(u64::MAX)));
                 let uploads = page.uploads.into_iter().map(|one| (one.key, one.upload));
                 let mut names: Vec<_> = uploads.chain(groups).collect();
@@ -263,13 +258,8 @@ fn an_upload_remembers_the_checksum_that_it_is_begun_for() {
     let store = store_of(64 << 20);
     let (volume, bucket) = create(&store, "bucket");
     let planned = Checksum::planned(ChecksumAlgorithm::Crc32c, true);
-    let options = UploadOptions {
-        metadata: Default::default(),
-        expires_unix_ms: None,
-        durability: Durability::Acknowledged,
-        now_ms: NOW_MS,
-    };
-    let upload = bucket.begin_upload_planned(b"key", options, Some(planned)).unwrap();
+    let options = UploadOptions { checksum: Some(planned), ..UploadOptions::new(NOW_MS) };
+    let upload = bucket.begin_upload(b"key", options).unwrap();
     let part = bucket.put_part(b"key", upload, 1, PART).unwrap();
     let etag = part.finish(FinishOptions::new([1; 16])).unwrap().etag;
     bucket.close().unwrap();

@@ -85,26 +85,13 @@ impl Bucket {
         Ok(self.core.upload(key, upload)?.into())
     }
 
-    /// Up to `limit` uploads of keys that begin with `prefix`, behind an upload of a key.
+    /// Up to `limit` uploads of keys that begin with `prefix`, behind an upload of a key. Keys that
+    /// have `delimiter` behind the prefix are listed as one, up to its end. The listing goes on
+    /// behind such a prefix when `after` is it. An empty delimiter groups nothing.
     ///
     /// # Errors
     /// [`BucketError`].
     pub fn list_uploads(
-        &self,
-        prefix: &[u8],
-        after: Option<(&[u8], UploadId)>,
-        limit: usize,
-    ) -> Result<UploadsListing, BucketError> {
-        self.list_uploads_grouped(prefix, b"", after, limit)
-    }
-
-    /// As [`Bucket::list_uploads`]; keys that have `delimiter` behind the prefix are listed as one,
-    /// up to its end. The listing goes on behind such a prefix when `after` is it. An empty
-    /// delimiter groups nothing.
-    ///
-    /// # Errors
-    /// [`BucketError`].
-    pub fn list_uploads_grouped(
         &self,
         prefix: &[u8],
         delimiter: &[u8],

@@ -23,7 +23,7 @@ use crate::volume::BucketVolume;
 /// Bytes that are read at once.
 const STRETCH_BYTES: u64 = 1 << 20;
 
-/// So many zeros are the end of an index that does not say how long it is.
+/// Zeros that end an index which does not say how long it is.
 const ZEROS_AT_END_BYTES: u64 = 1 << 30;
 
 /// Commits of one merge whose trees are compared.

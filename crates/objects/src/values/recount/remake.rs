@@ -56,7 +56,7 @@ impl Recount {
     }
 }
 
-/// The entry that a range which so many name has in the tables of extents.
+/// The entry in the tables of extents of a range that `named` entries name.
 fn entry_of(chunks: std::ops::Range<u64>, named: i64) -> Option<Change> {
     if chunks.is_empty() {
         return None; // Two places at the edge of a window are one.
