@@ -1,5 +1,7 @@
 //! One account.
 
+use std::num::NonZeroU64;
+
 use serde::{Deserialize, Serialize};
 
 use crate::keys::Secret;
@@ -23,8 +25,37 @@ pub struct Account {
     /// The dedup domain of the buckets that it makes; none: the store's default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
+    /// Of an account of kind tenant, what it may use. It has a domain, which no other tenant has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<TenantLimits>,
     /// When it was made, in seconds since 1970.
     pub created_unix_s: u64,
+}
+
+/// What a tenant may use; what is not given is not limited.
+///
+/// A request of `n` bytes takes `1 / requests_per_s + n / bytes_per_s` seconds of the tenant's time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TenantLimits {
+    /// Most bytes of the objects in all its buckets together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_bytes: Option<u64>,
+    /// Requests a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_s: Option<NonZeroU64>,
+    /// Bytes a second, of requests and answers together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_s: Option<NonZeroU64>,
+    /// How much it may do at once after a pause: what its rates give in so many milliseconds. None:
+    /// [`TenantLimits::BURST_MS_DEFAULT`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_ms: Option<u32>,
+}
+
+impl TenantLimits {
+    /// The burst of who was given none.
+    pub const BURST_MS_DEFAULT: u32 = 1000;
 }
 
 impl Account {
@@ -52,6 +83,9 @@ pub struct NewAccount {
     pub write: Vec<BucketPattern>,
     /// The dedup domain of the buckets that it makes.
     pub domain: Option<String>,
+    /// Of an account of kind tenant, what it may use. It gets a domain of its name if it is given
+    /// none.
+    pub tenant: Option<TenantLimits>,
     /// Now, in seconds since 1970.
     pub created_unix_s: u64,
 }

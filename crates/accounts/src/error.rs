@@ -18,6 +18,32 @@ pub enum AccountsError {
         /// The name.
         name: String,
     },
+    /// Two tenants would share chunks.
+    #[error(
+        "the domain {domain} is that of {owner}: a tenant has a domain of its own; give it another \
+         with --domain, or make another account of {owner} with --domain {domain} and without \
+         --tenant"
+    )]
+    DomainTaken {
+        /// The domain.
+        domain: String,
+        /// The account that has it.
+        owner: String,
+    },
+    /// The buckets of a tenant are in its domain.
+    #[error("{name} is a tenant, whose domain is that of its buckets and stays as it is")]
+    DomainOfTenant {
+        /// Name of the account.
+        name: String,
+    },
+    /// Only tenants have limits.
+    #[error(
+        "{name} is no tenant, so it has no quota, rates or burst: make an account with --tenant"
+    )]
+    NoTenant {
+        /// Name of the account.
+        name: String,
+    },
     /// Nobody may give an account this name.
     #[error(
         "{name:?} cannot be the name of an account: that has 1 to 64 letters, digits, hyphens, \

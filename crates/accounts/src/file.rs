@@ -16,15 +16,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::account::{Account, NewAccount, is_account_name};
+use crate::account::{Account, NewAccount, TenantLimits, is_account_name};
 use crate::error::AccountsError;
 use crate::keys::{Secret, new_key_pair};
 
 const FILE_NAME: &str = "accounts.json";
 const NEW_FILE_NAME: &str = "accounts.json.new";
 const LOCK_NAME: &str = "accounts.lock";
-/// Version of the file's form.
-const VERSION: u32 = 1;
+/// Version of the file's form where no account is a tenant.
+const VERSION_WITHOUT_TENANTS: u32 = 1;
+/// Version where one is: programs that would drop its limits refuse the file.
+const VERSION_WITH_TENANTS: u32 = 2;
 const OWNER_ALONE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
@@ -43,7 +45,8 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-type Read = Arc<Vec<Arc<Account>>>;
+/// All accounts at one moment; the same one as long as nothing is changed.
+pub type AllAccounts = Arc<Vec<Arc<Account>>>;
 
 /// The accounts of the store in a directory; changes of other processes are seen at once.
 ///
@@ -64,7 +67,7 @@ type Read = Arc<Vec<Arc<Account>>>;
 #[derive(Debug)]
 pub struct Accounts {
     directory: PathBuf,
-    read: Mutex<Option<(Stamp, Read)>>,
+    read: Mutex<Option<(Stamp, AllAccounts)>>,
 }
 
 impl Accounts {
@@ -82,6 +85,14 @@ impl Accounts {
         Ok(self.read()?.to_vec())
     }
 
+    /// The same as one value, which tells by [`Arc::ptr_eq`] whether anything was changed.
+    ///
+    /// # Errors
+    /// [`AccountsError`] of the file.
+    pub fn all(&self) -> Result<AllAccounts, AccountsError> {
+        self.read()
+    }
+
     /// The account that signs with this key.
     ///
     /// # Errors
@@ -91,12 +102,14 @@ impl Accounts {
         Ok(all.iter().find(|account| account.access_key == access_key).cloned())
     }
 
-    /// Makes an account with a key pair of its own.
+    /// Makes an account with a key pair of its own. A tenant gets the domain of its name if it is
+    /// given none.
     ///
     /// # Errors
-    /// [`AccountsError::BadName`], [`AccountsError::Exists`]; [`AccountsError`] of the file.
+    /// [`AccountsError::BadName`], [`AccountsError::Exists`], [`AccountsError::DomainTaken`];
+    /// [`AccountsError`] of the file.
     pub fn create(&self, new: NewAccount) -> Result<Account, AccountsError> {
-        let NewAccount { name, read, write, domain, created_unix_s } = new;
+        let NewAccount { name, read, write, domain, tenant, created_unix_s } = new;
         if !is_account_name(&name) {
             return Err(AccountsError::BadName { name });
         }
@@ -104,17 +117,33 @@ impl Accounts {
             if accounts.iter().any(|account| account.name == name) {
                 return Err(AccountsError::Exists { name });
             }
+            let is_chosen = domain.is_some();
+            let domain = domain.or_else(|| tenant.as_ref().map(|_| name.clone()));
+            if let (Some(domain), Some(_)) = (&domain, &tenant) {
+                // A domain that is named may be that of accounts; one that is made up is new.
+                let has_it = |account: &&Account| {
+                    account.domain.as_ref() == Some(domain)
+                        && (account.tenant.is_some() || !is_chosen)
+                };
+                if let Some(owner) = accounts.iter().find(has_it) {
+                    let (domain, owner) = (domain.clone(), owner.name.clone());
+                    return Err(AccountsError::DomainTaken { domain, owner });
+                }
+            }
             let (access_key, secret) = new_key_pair()?;
-            let made = Account { name, access_key, secret, read, write, domain, created_unix_s };
+            let made =
+                Account { name, access_key, secret, read, write, domain, tenant, created_unix_s };
             accounts.push(made.clone());
             Ok(made)
         })
     }
 
-    /// Changes an account; its name and keys stay.
+    /// Changes an account; its name, its keys, whether it is a tenant, and the domain of a tenant
+    /// stay.
     ///
     /// # Errors
-    /// [`AccountsError::NoSuchAccount`]; [`AccountsError`] of the file.
+    /// [`AccountsError::NoSuchAccount`]; [`AccountsError::DomainOfTenant`] when `change` changes that
+    /// domain; [`AccountsError`] of the file.
     pub fn set(
         &self,
         name: &str,
@@ -122,11 +151,32 @@ impl Accounts {
     ) -> Result<Account, AccountsError> {
         self.change(|accounts| {
             let account = find(accounts, name)?;
-            let (name, keys) =
-                (account.name.clone(), (account.access_key.clone(), account.secret.clone()));
+            let before = account.clone();
             change(account);
-            account.name = name;
-            (account.access_key, account.secret) = keys;
+            let Account { name, access_key, secret, domain, tenant, .. } = before;
+            if tenant.is_some() && account.domain != domain {
+                return Err(AccountsError::DomainOfTenant { name });
+            }
+            (account.name, account.tenant) = (name, tenant);
+            (account.access_key, account.secret) = (access_key, secret);
+            Ok(account.clone())
+        })
+    }
+
+    /// Changes what a tenant may use.
+    ///
+    /// # Errors
+    /// [`AccountsError::NoSuchAccount`], [`AccountsError::NoTenant`]; [`AccountsError`] of the
+    /// file.
+    pub fn set_tenant(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut TenantLimits),
+    ) -> Result<Account, AccountsError> {
+        self.change(|accounts| {
+            let account = find(accounts, name)?;
+            let limits = account.tenant.as_mut();
+            change(limits.ok_or_else(|| AccountsError::NoTenant { name: name.to_owned() })?);
             Ok(account.clone())
         })
     }
@@ -160,7 +210,7 @@ impl Accounts {
         self.directory.join(FILE_NAME)
     }
 
-    fn read(&self) -> Result<Read, AccountsError> {
+    fn read(&self) -> Result<AllAccounts, AccountsError> {
         let path = self.path();
         let metadata = match fs::metadata(&path) {
             Ok(metadata) => metadata,
@@ -179,7 +229,7 @@ impl Accounts {
             return Ok(Arc::clone(accounts));
         }
         let stored = load(&path)?;
-        let accounts: Read = Arc::new(stored.accounts.into_iter().map(Arc::new).collect());
+        let accounts: AllAccounts = Arc::new(stored.accounts.into_iter().map(Arc::new).collect());
         *read = Some((stamp, Arc::clone(&accounts)));
         Ok(accounts)
     }
@@ -203,8 +253,9 @@ impl Accounts {
             Ok(_) => load(&path)?,
             Err(_) => Stored::default(),
         };
-        stored.version = VERSION;
         let answer = change(&mut stored.accounts)?;
+        let has_tenant = stored.accounts.iter().any(|account| account.tenant.is_some());
+        stored.version = if has_tenant { VERSION_WITH_TENANTS } else { VERSION_WITHOUT_TENANTS };
         stored.accounts.sort_by(|one, two| one.name.cmp(&two.name));
         let new_path = self.directory.join(NEW_FILE_NAME);
         write_whole(&new_path, &stored).map_err(io_at(&new_path))?;
@@ -232,8 +283,10 @@ fn load(path: &Path) -> Result<Stored, AccountsError> {
         damaged(format!("line {}, column {}", error.line(), error.column()))
     })?;
     match stored.version {
-        VERSION => Ok(stored),
-        other => Err(damaged(format!("it has version {other}, and this program knows {VERSION}"))),
+        VERSION_WITHOUT_TENANTS | VERSION_WITH_TENANTS => Ok(stored),
+        other => Err(damaged(format!(
+            "it has version {other}, and this program knows versions up to {VERSION_WITH_TENANTS}"
+        ))),
     }
 }
 
@@ -249,97 +302,4 @@ fn write_whole(path: &Path, stored: &Stored) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs::{self, Permissions};
-    use std::os::unix::fs::PermissionsExt;
-    use std::path::PathBuf;
-
-    use super::{Accounts, FILE_NAME};
-    use crate::account::NewAccount;
-    use crate::error::AccountsError;
-
-    struct Directory(PathBuf);
-
-    impl Directory {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
-            fs::create_dir_all(&path).unwrap();
-            Self(path)
-        }
-    }
-
-    impl Drop for Directory {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).unwrap();
-        }
-    }
-
-    fn new(name: &str) -> NewAccount {
-        let write = vec!["b-*".parse().unwrap()];
-        NewAccount { name: name.to_owned(), write, ..NewAccount::default() }
-    }
-
-    #[test]
-    fn another_process_sees_what_was_changed() {
-        let directory = Directory::new("accounts-seen");
-        let (writer, reader) =
-            (Accounts::in_directory(&directory.0), Accounts::in_directory(&directory.0));
-        assert!(reader.list().unwrap().is_empty());
-        let made = writer.create(new("ci")).unwrap();
-        assert!(matches!(writer.create(new("ci")), Err(AccountsError::Exists { .. })));
-        assert_eq!(*reader.by_access_key(&made.access_key).unwrap().unwrap(), made);
-        let renewed = writer.renew_keys("ci").unwrap();
-        assert!(reader.by_access_key(&made.access_key).unwrap().is_none());
-        let found = reader.by_access_key(&renewed.access_key).unwrap().unwrap();
-        assert!(found.may_write("b-1") && found.secret != made.secret);
-        writer.set("ci", |account| account.write.clear()).unwrap();
-        let found = reader.by_access_key(&renewed.access_key).unwrap().unwrap();
-        assert!(!found.may_write("b-1"));
-        writer.delete("ci").unwrap();
-        assert!(reader.list().unwrap().is_empty());
-        assert!(matches!(writer.delete("ci"), Err(AccountsError::NoSuchAccount { .. })));
-    }
-
-    #[test]
-    fn the_file_is_its_owners_alone() {
-        let directory = Directory::new("accounts-mode");
-        let accounts = Accounts::in_directory(&directory.0);
-        accounts.create(new("ci")).unwrap();
-        let path = directory.0.join(FILE_NAME);
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
-        assert!(matches!(accounts.list(), Err(AccountsError::Readable { mode: 0o640, .. })));
-        assert!(accounts.create(new("other")).is_err());
-    }
-
-    #[test]
-    fn a_damaged_file_is_refused_and_kept_and_its_secrets_are_not_told() {
-        let directory = Directory::new("accounts-damage");
-        let accounts = Accounts::in_directory(&directory.0);
-        let made = accounts.create(new("ci")).unwrap();
-        let path = directory.0.join(FILE_NAME);
-        let whole = fs::read_to_string(&path).unwrap();
-        for damaged in [
-            &whole[..whole.len() / 2],
-            "",
-            "[]",
-            &whole.replace("\"version\": 1", "\"version\": 2"),
-        ] {
-            fs::write(&path, damaged).unwrap();
-            let error = accounts.list().unwrap_err();
-            assert!(matches!(error, AccountsError::Damaged { .. }), "{error}");
-            assert!(!error.to_string().contains(made.secret.reveal()));
-            assert!(accounts.create(new("other")).is_err());
-            assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
-        }
-    }
-
-    #[test]
-    fn names_that_nobody_can_type_are_refused() {
-        let directory = Directory::new("accounts-names");
-        let accounts = Accounts::in_directory(&directory.0);
-        for name in ["", "a b", "a/b", "ä", &"x".repeat(65)] {
-            assert!(matches!(accounts.create(new(name)), Err(AccountsError::BadName { .. })));
-        }
-    }
-}
+mod tests;

@@ -9,8 +9,8 @@
 //! and one that others than its owner may read is refused. Nothing here prints a secret; [`Secret`]
 //! shows none.
 //!
-//! Invariants: a name and an access key are those of one account; a reader sees the file before a
-//! change or after it.
+//! Invariants: a name and an access key are those of one account; no two tenants have the same
+//! domain; a reader sees the file before a change or after it.
 
 #![cfg_attr(
     test,
@@ -23,8 +23,8 @@ mod file;
 mod keys;
 mod pattern;
 
-pub use account::{Account, NewAccount};
+pub use account::{Account, NewAccount, TenantLimits};
 pub use error::AccountsError;
-pub use file::Accounts;
+pub use file::{Accounts, AllAccounts};
 pub use keys::Secret;
 pub use pattern::BucketPattern;

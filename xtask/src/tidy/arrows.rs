@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 27] = [
+const ARROWS: [(&str, &[&str]); 28] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
@@ -29,6 +29,7 @@ const ARROWS: [(&str, &[&str]); 27] = [
     ("objects", &["store", "format", "mutants"]),
     ("buckets", &["objects", "store", "engine", "format"]),
     ("accounts", &[]),
+    ("tenants", &["accounts"]),
     ("memcached", &[]),
     ("door", &["store", "engine", "disk", "threads", "format"]),
     ("nbd", &["door", "store", "engine", "disk", "threads", "format"]),

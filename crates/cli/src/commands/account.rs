@@ -74,6 +74,7 @@ fn create(args: &AccountCreateArgs) -> Result<(), CliError> {
         read: patterns(&args.read),
         write: patterns(&args.write),
         domain: args.domain.clone(),
+        tenant: None,
         created_unix_s: unix_seconds(),
     })?;
     if of.format.json {

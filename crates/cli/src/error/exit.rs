@@ -139,8 +139,11 @@ impl CliError {
 fn exit_of_accounts(error: &AccountsError) -> Exit {
     match error {
         AccountsError::NoSuchAccount { .. } => Exit::NotFound,
-        AccountsError::Exists { .. } => Exit::Exists,
-        AccountsError::BadName { .. } | AccountsError::BadPattern { .. } => Exit::Usage,
+        AccountsError::Exists { .. } | AccountsError::DomainTaken { .. } => Exit::Exists,
+        AccountsError::BadName { .. }
+        | AccountsError::BadPattern { .. }
+        | AccountsError::DomainOfTenant { .. }
+        | AccountsError::NoTenant { .. } => Exit::Usage,
         AccountsError::Damaged { .. } => Exit::Damage,
         AccountsError::Io { source, .. } => exit_of_io(source),
         AccountsError::Readable { .. } | AccountsError::NoRandomness(_) => Exit::Failed,
