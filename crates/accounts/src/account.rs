@@ -34,7 +34,8 @@ pub struct Account {
 
 /// What a tenant may use; what is not given is not limited.
 ///
-/// A request of `n` bytes takes `1 / requests_per_s + n / bytes_per_s` seconds of the tenant's time.
+/// A request of `n` bytes takes `1 / requests_per_s + n / bytes_per_s` seconds of the tenant's
+/// time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TenantLimits {

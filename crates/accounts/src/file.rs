@@ -142,8 +142,8 @@ impl Accounts {
     /// stay.
     ///
     /// # Errors
-    /// [`AccountsError::NoSuchAccount`]; [`AccountsError::DomainOfTenant`] when `change` changes that
-    /// domain; [`AccountsError`] of the file.
+    /// [`AccountsError::NoSuchAccount`]; [`AccountsError::DomainOfTenant`] when `change` changes
+    /// that domain; [`AccountsError`] of the file.
     pub fn set(
         &self,
         name: &str,

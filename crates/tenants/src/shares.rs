@@ -7,9 +7,9 @@
 //!
 //! What one does not use another may have: a party may hold more than its share as long as nobody
 //! waits. What it holds is not taken away; when it gives back, the party that holds least is served
-//! first, until each that waits holds its share. A part of the whole can be *kept*: whoever holds its
-//! share already leaves that much free, so that a newcomer need not wait for slots that are held
-//! for long.
+//! first, until each that waits holds its share. A part of the whole can be *kept*: whoever holds
+//! its share already leaves that much free, so that a newcomer need not wait for slots that are
+//! held for long.
 //!
 //! Invariant: what is free and what the parties hold make the whole.
 
@@ -222,7 +222,7 @@ mod tests {
                 let of = slots.remove(order[turn] % slots.len());
                 turn += 1;
                 shares.give_back(party(of), 1);
-                prop_assert_eq!(serve(&mut shares).len(), 1, "no slot is idle while somebody waits");
+                prop_assert_eq!(serve(&mut shares).len(), 1, "no slot is idle");
             }
             for of in 0..parties {
                 prop_assert!(shares.held_by(party(of)) >= whole / parties);

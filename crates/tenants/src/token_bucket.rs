@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A request is charged and then waits until it is paid; or it is carried out, and what comes
-//! behind it waits. Both are the same sum: whatever is charged moves `paid_ns` by its cost, so those
-//! who charge side by side wait one behind another.
+//! behind it waits. Both are the same sum: whatever is charged moves `paid_ns` by its cost, so
+//! those who charge side by side wait one behind another.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
