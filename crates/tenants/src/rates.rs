@@ -8,8 +8,8 @@ use accounts::TenantLimits;
 /// What a tenant may do in a second, and how far it may be ahead.
 ///
 /// A request of `n` bytes takes `1 / requests_per_s + n / bytes_per_s` seconds of the tenant's
-/// time; a limit that is not there takes none. So both limits hold, and who uses half of one has half of
-/// the other left.
+/// time; a limit that is not there takes none. So both limits hold, and who uses half of one has
+/// half of the other left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// Requests a second; none: any number.
