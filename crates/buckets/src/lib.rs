@@ -29,6 +29,7 @@
 
 mod error;
 pub mod lifecycle;
+mod mapped;
 mod name;
 mod opened;
 mod put;

@@ -4,8 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use objects::bucket::Bucket;
-use objects::values::ChunkCopy;
-use store::{RequestError, Volume};
+use store::Volume;
 
 use crate::error::BucketsError;
 
@@ -37,17 +36,6 @@ impl OpenBucket {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.hosted.name
-    }
-
-    /// Has the volume of this bucket map chunks of another's, without moving bytes: what
-    /// [`Writer::map_from`](objects::bucket::Writer::map_from) asks for.
-    ///
-    /// # Errors
-    /// [`RequestError::OtherDomain`] when the buckets do not share chunks; [`RequestError`].
-    pub fn map_chunks(&self, other: &Self, copy: ChunkCopy) -> Result<(), RequestError> {
-        let (to, from) = (&self.hosted.volume, &other.hosted.volume);
-        let ChunkCopy { to_bytes, from_bytes, length_bytes } = copy;
-        to.copy_from_blocking(to_bytes, from, from_bytes, length_bytes, false)
     }
 
     /// Whether it refuses changes: it is a snapshot, or the store is served read-only.

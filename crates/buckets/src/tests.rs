@@ -280,3 +280,60 @@ fn a_volume_that_its_maker_left_empty_can_be_deleted() {
     assert!(store.client().ask(DeleteRequest::of("half")).is_err());
     buckets.close().unwrap();
 }
+
+/// Upkeep has one bucket open at a time.
+#[test]
+fn upkeep_that_waits_in_one_bucket_does_not_keep_another_from_being_deleted() {
+    let store = store();
+    let buckets = buckets(&store);
+    for name in ["busy", "empty"] {
+        buckets.create(name, &NewBucket::default()).unwrap();
+    }
+    let (busy, now_ms) = (buckets.open("busy").unwrap(), now_unix_ms());
+    drop(buckets.open("empty").unwrap());
+    let options = PutOptions { expires_unix_ms: Some(now_ms + 1), ..PutOptions::new(now_ms) };
+    let mut writer = busy.put_hashed(b"expired", options).unwrap();
+    writer.write(b"bytes").unwrap();
+    writer.finish().unwrap();
+    // Upkeep waits for the keys of the transaction.
+    let held = busy.transaction([&b"expired"[..]], now_ms).unwrap();
+    thread::sleep(Duration::from_millis(300));
+    buckets.delete("empty", false).unwrap();
+    drop(held);
+    drop(busy);
+    buckets.close().unwrap();
+    store.close().unwrap();
+}
+
+#[test]
+fn a_long_object_is_mapped_into_a_bucket_of_its_domain_and_no_other() {
+    let store = store();
+    let buckets = buckets(&store);
+    let domain = |domain: Option<&str>| NewBucket {
+        domain: domain.map(str::to_owned),
+        ..NewBucket::default()
+    };
+    for (name, of) in [("from", None), ("near", None), ("far", Some("other"))] {
+        buckets.create(name, &domain(of)).unwrap();
+    }
+    let [from, near, far] = ["from", "near", "far"].map(|name| buckets.open(name).unwrap());
+    let bytes: Vec<u8> =
+        (0..3_000_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    put(&from, b"long", &bytes);
+    put(&from, b"short", b"bytes");
+    let map = |to: &OpenBucket, key: &[u8]| {
+        let mut reader = from.get(key, &Condition::None, now_unix_ms()).unwrap().unwrap();
+        let etag = reader.info().etag;
+        let options = PutOptions::new(now_unix_ms());
+        (to.map_object(&from, &mut reader, b"copy", options).unwrap(), etag)
+    };
+    let (mapped, etag) = map(&near, b"long");
+    assert_eq!(mapped.unwrap().etag, etag);
+    assert!(get(&near, b"copy").unwrap() == bytes);
+    assert!(map(&near, b"short").0.is_none());
+    assert!(map(&far, b"long").0.is_none());
+    assert_eq!(get(&far, b"copy"), None);
+    drop((from, near, far));
+    buckets.close().unwrap();
+    store.close().unwrap();
+}

@@ -2,7 +2,8 @@
 //! life after life, and each write of it looked at aside.
 //!
 //! ```text
-//! life.rs      operations by the seed, what goes wrong; reading.rs, versions.rs, rot.rs, terms.rs
+//! life.rs      operations by the seed, what goes wrong; reading.rs, versions.rs, rot.rs, terms.rs,
+//!              mapped.rs
 //! content.rs   their bytes
 //! store.rs     an opened store: all that it holds             bucket.rs   what is asked of one:
 //!              parts.rs on index and values, whole.rs as doors have it
@@ -20,6 +21,7 @@ pub(crate) mod failures;
 pub(crate) mod history;
 pub(crate) mod kinds;
 mod life;
+mod mapped;
 pub(crate) mod parts;
 mod reading;
 pub(crate) mod recount;

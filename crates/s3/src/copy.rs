@@ -8,9 +8,7 @@ use std::ops::Range;
 
 use ::buckets::{BucketsError, OpenBucket};
 use accounts::Account;
-use format::objects::record::ETag;
 use format::objects::record::metadata::{Checksum, Tags};
-use md5::{Digest, Md5};
 use objects::bucket::{
     Condition, CopiedMetadata, CopyOptions, CopyPartOptions, FinishOptions, Metadata, ObjectInfo,
     PartWriter, Put, PutOptions, Reader, UploadId,
@@ -30,9 +28,6 @@ use crate::metadata::Said;
 
 /// Bytes that are read and written at a time.
 const PIECE_BYTES: u64 = 1 << 20;
-/// A copy from another bucket is mapped from this length on: a shorter one is written as quickly.
-const MAPPED_BYTES_MIN: u64 = 1 << 20;
-
 /// The object that is copied.
 pub(crate) struct Source {
     bucket: String,
@@ -144,7 +139,7 @@ pub(crate) async fn copy(
                 durability: DURABLE,
                 ..PutOptions::new(now_ms)
             };
-            let mapped = mapped(&open, &from, &mut reader, key.as_bytes(), options.clone());
+            let mapped = open.map_object(&from, &mut reader, key.as_bytes(), options.clone());
             match mapped.map_err(refuse)? {
                 Some(put) => put,
                 None => written(door, &open, &source, &mut reader, (&key, options))?,
@@ -153,28 +148,6 @@ pub(crate) async fn copy(
         Ok(output(&info, &put, now_ms))
     })
     .await
-}
-
-/// Copies an object from another bucket without moving bytes. None: it is short, or the buckets do
-/// not share chunks.
-fn mapped(
-    open: &OpenBucket,
-    from: &OpenBucket,
-    reader: &mut Reader,
-    key: &[u8],
-    options: PutOptions,
-) -> Result<Option<Put>, BucketsError> {
-    let info = reader.info().clone();
-    if info.size_bytes < MAPPED_BYTES_MIN {
-        return Ok(None);
-    }
-    let mut writer = open.put(key, options)?;
-    let mut map = |copy| open.map_chunks(from, copy);
-    match writer.map_from(reader, 0..info.size_bytes, &mut map).map_err(BucketsError::from) {
-        Ok(()) => Ok(Some(writer.finish_as(info.etag, info.checksums)?)),
-        Err(error) if error.is_other_domain() => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// Copies an object from another bucket by writing its bytes, to a key with these options.
@@ -271,16 +244,16 @@ pub(crate) fn part(
     if range.end > size_bytes {
         return Err(s3_error!(InvalidRange, "the source has {size_bytes} bytes"));
     }
-    if planned.is_none() && range.end - range.start >= MAPPED_BYTES_MIN {
-        let writer = open.put_part(key.as_bytes(), upload, number, options.part);
-        let writer = writer.map_err(|error| refuse(error.into()))?;
-        let mapped = mapped_part(writer, open, &from, &mut reader, range.clone());
+    let begin = || -> Result<PartWriter, BucketsError> {
+        Ok(open.put_part(key.as_bytes(), upload, number, options.part)?)
+    };
+    if planned.is_none() {
+        let mapped = open.map_part(&from, &mut reader, range.clone(), begin);
         if let Some(put) = mapped.map_err(refuse)? {
             return Ok((put, Vec::new()));
         }
     }
-    let writer = open.put_part(key.as_bytes(), upload, number, options.part);
-    let mut writer = writer.map_err(|error| refuse(error.into()))?;
+    let mut writer = begin().map_err(refuse)?;
     let mut expected = Expected::default();
     expected.plan(planned)?;
     let hashes = expected.hashes();
@@ -289,29 +262,6 @@ pub(crate) fn part(
     })?;
     let put = writer.finish(FinishOptions { md5, checksums: checksums.clone() });
     put.map(|put| (put, checksums)).map_err(|error| refuse(error.into()))
-}
-
-/// As [`mapped`], of a part. The MD5 of its bytes is not known, so its ETag is that of what it was
-/// copied from.
-fn mapped_part(
-    mut writer: PartWriter,
-    open: &OpenBucket,
-    from: &OpenBucket,
-    reader: &mut Reader,
-    range: Range<u64>,
-) -> Result<Option<Put>, BucketsError> {
-    let ETag { md5, parts } = reader.info().etag;
-    let is_whole = parts.is_none() && range == (0..reader.info().size_bytes);
-    let mut named = Md5::new_with_prefix(md5);
-    named.update(range.start.to_be_bytes());
-    named.update(range.end.to_be_bytes());
-    let md5 = if is_whole { md5 } else { named.finalize().into() };
-    let mut map = |copy| open.map_chunks(from, copy);
-    match writer.map_from(reader, range, &mut map).map_err(BucketsError::from) {
-        Ok(()) => Ok(Some(writer.finish(FinishOptions::new(md5))?)),
-        Err(error) if error.is_other_domain() => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// Hands bytes of the source on; returns their MD5, and checksums.

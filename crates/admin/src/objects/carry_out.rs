@@ -152,13 +152,13 @@ pub(crate) fn copy_object(buckets: &Buckets, wish: CopyObject) -> Done<ObjectPut
     Ok(put_shown(&put))
 }
 
-/// Copies an object from one bucket into another: its bytes are read and written, and found again
-/// as duplicates where both buckets are in one domain.
+/// Copies an object from one bucket into another: chunks that both may share are mapped. Else its
+/// bytes are read and written.
 fn copy_between(buckets: &Buckets, wish: CopyObject) -> Done<ObjectPut> {
     let CopyObject { from_bucket, from, to_bucket, to, if_absent } = wish;
-    let read = GetObject { bucket: from_bucket.clone(), key: from.clone() };
-    let mut reader = open_object(buckets, &read)?;
-    let target = writable(buckets, &to_bucket)?;
+    let (source, target) = (buckets.open(&from_bucket)?, writable(buckets, &to_bucket)?);
+    let found = source.get(&from.0, &Condition::None, now_unix_ms())?;
+    let mut reader = found.ok_or_else(|| no_object(&from_bucket, &from))?;
     let info = reader.info();
     let options = PutOptions {
         metadata: info.metadata.clone(),
@@ -168,6 +168,10 @@ fn copy_between(buckets: &Buckets, wish: CopyObject) -> Done<ObjectPut> {
         now_ms: now_unix_ms(),
     };
     let of_target = |error| of_put(&to_bucket, &to, error);
+    let mapped = target.map_object(&source, &mut reader, &to.0, options.clone());
+    if let Some(put) = mapped.map_err(of_target)? {
+        return Ok(put_shown(&put));
+    }
     let mut writer = target.put_hashed(&to.0, options).map_err(of_target)?;
     let (mut bytes, mut offset) = (vec![0; COPIED_BYTES], 0);
     loop {

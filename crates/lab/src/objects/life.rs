@@ -207,7 +207,8 @@ impl<'a> Life<'a> {
             77..79 => self.change_version(number),
             79..81 => self.rot(number),
             81..83 => self.begin_reading(number),
-            83..99 => self.ask_on_terms(),
+            83..96 => self.ask_on_terms(),
+            96..99 => self.copy_mapped(),
             _ => {
                 self.store.stepped.opening().tick();
                 Ok(())

@@ -207,6 +207,10 @@ impl StepVolume {
         Arc::new(Self { stepped: Arc::clone(stepped), open, rotten: Mutex::default() })
     }
 
+    pub(super) fn open(&self) -> &OpenVolume {
+        &self.open
+    }
+
     pub(crate) fn rot(&self, chunks: impl IntoIterator<Item = u64>) {
         lock(&self.rotten).extend(chunks);
     }
@@ -239,7 +243,7 @@ impl StepVolume {
         }
     }
 
-    fn heal_written(&self, offset_bytes: u64, length_bytes: u64) {
+    pub(super) fn heal_written(&self, offset_bytes: u64, length_bytes: u64) {
         let chunk = CHUNK_BYTES as u64;
         let whole = offset_bytes.div_ceil(chunk)..(offset_bytes + length_bytes) / chunk;
         lock(&self.rotten).retain(|lba| !whole.contains(lba));

@@ -45,7 +45,7 @@ impl Life<'_> {
         }
     }
 
-    fn doors(&self) -> Option<&Doors> {
+    pub(super) fn doors(&self) -> Option<&Doors> {
         self.bucket(NUMBER).and_then(Bucket::doors)
     }
 

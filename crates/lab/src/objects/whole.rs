@@ -8,7 +8,7 @@ use format::objects::record::ETag;
 use objects::bucket::{
     Bucket as Doors, BucketError, BucketOptions, CheckOptions, CompleteOptions, Condition,
     CopiedMetadata, CopyOptions, CopyPartOptions, DeleteOptions, FinishOptions, ListOptions,
-    Metadata, PartOptions, PutOptions, UploadOptions,
+    Metadata, PartOptions, PutOptions, UploadOptions, Writer,
 };
 use objects::index::{INDEX_MEMORY_BYTES_MIN, IndexOptions, VolumeIndex};
 
@@ -104,12 +104,17 @@ pub(crate) fn put_with(
     bytes: &[u8],
     options: PutOptions,
 ) -> Result<(), BucketError> {
+    let mut writer = bucket.put(key, options)?;
+    bytes.chunks(PART_BYTES).try_for_each(|part| writer.write(part))?;
+    finish(writer, bytes)
+}
+
+/// Ends an object of these bytes.
+pub(super) fn finish(writer: Writer, bytes: &[u8]) -> Result<(), BucketError> {
     let mut digest = Digest::default();
     digest.add_bytes(bytes);
     let mut md5 = [7; 16];
     md5[..8].copy_from_slice(&digest.value().to_le_bytes());
-    let mut writer = bucket.put(key, options)?;
-    bytes.chunks(PART_BYTES).try_for_each(|part| writer.write(part))?;
     writer.finish(FinishOptions::new(md5)).map(drop)
 }
 
