@@ -27,6 +27,14 @@ pub(crate) fn decoded_bytes(text: &[u8]) -> Option<usize> {
     is_valid.then(|| text.len() / 4 * 3 - padding)
 }
 
+/// Undoes [`decode_in_place`], which has left `bytes` bytes at the front of `text`: a text of the
+/// same key, where several are.
+pub(crate) fn encode_in_place(text: &mut [u8], bytes: usize) {
+    let mut encoded = Vec::with_capacity(bytes.div_ceil(3) * 4);
+    encode(&text[..bytes], &mut encoded);
+    text[..encoded.len()].copy_from_slice(&encoded);
+}
+
 /// Decodes a text over itself; the key is what comes back as a length, from the start.
 pub(crate) fn decode_in_place(text: &mut [u8]) -> Option<usize> {
     let bytes = decoded_bytes(text)?;

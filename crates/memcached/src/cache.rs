@@ -33,6 +33,14 @@ pub trait Cache {
         answers: &mut Answers<'_, Self::Reader>,
     );
 
+    /// Whether [`Cache::run`] would wait for a disk, or for memory that others hold, with these
+    /// requests. [`Connection::run_without_waiting`](crate::Connection::run_without_waiting) asks
+    /// it; a guess that is wrong costs time and nothing else.
+    fn would_wait(&self, requests: &[Request<'_>], now_s: u64) -> bool {
+        let _ = (requests, now_s);
+        false
+    }
+
     /// Begins a value that comes in parts. The conditions count when it ends.
     ///
     /// # Errors

@@ -61,6 +61,21 @@ impl Input {
         }
     }
 
+    /// Takes a buffer to receive into, if it has none. Whatever is in it has no meaning.
+    pub(crate) fn lend(&mut self, buffer: &mut Vec<u8>) {
+        if self.bytes.is_empty() {
+            std::mem::swap(&mut self.bytes, buffer);
+        }
+    }
+
+    /// Gives an empty buffer away, for the next connection.
+    pub(crate) fn take_back(&mut self, buffer: &mut Vec<u8>) {
+        if self.start == self.end && !self.bytes.is_empty() {
+            std::mem::swap(&mut self.bytes, buffer);
+            *self = Input::default();
+        }
+    }
+
     /// Gives an empty buffer back.
     pub(crate) fn release(&mut self) {
         if self.start == self.end {

@@ -55,7 +55,7 @@ pub use answer::{Answer, Fault};
 pub use answers::Answers;
 pub use authentication::Authenticator;
 pub use cache::Cache;
-pub use connection::{Authentication, Connection, Next};
+pub use connection::{Authentication, Buffers, Connection, Next};
 pub use decisions::{
     ArithmeticDecision, DeleteDecision, GetDecision, Join, NUMBER_BYTES_MAX, Number, StoreDecision,
 };

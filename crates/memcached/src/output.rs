@@ -58,6 +58,28 @@ impl<R: ValueReader> Output<R> {
         !self.streams.is_empty()
     }
 
+    /// Whether the next chunk is a part that has to be read.
+    pub(crate) fn is_part_next(&self) -> bool {
+        let is_at_stream = self.streams.front().is_some_and(|stream| stream.at == self.sent);
+        self.part_sent == self.part.len() && is_at_stream
+    }
+
+    /// Takes an empty buffer to write into, if it has none.
+    pub(crate) fn lend(&mut self, buffer: &mut Vec<u8>) {
+        if self.bytes.capacity() == 0 {
+            std::mem::swap(&mut self.bytes, buffer);
+        }
+    }
+
+    /// Gives the buffer away if all is sent, for the next connection.
+    pub(crate) fn take_back(&mut self, buffer: &mut Vec<u8>) {
+        if self.is_empty() && self.bytes.capacity() > 0 {
+            self.bytes.clear();
+            std::mem::swap(&mut self.bytes, buffer);
+            *self = Output::default();
+        }
+    }
+
     /// Puts a long value behind what is in the buffer.
     pub(crate) fn push_stream(&mut self, reader: R, value_bytes: u64) {
         let at = self.bytes.len();

@@ -10,6 +10,18 @@ pub struct Request<'a> {
     pub(crate) form: Form<'a>,
 }
 
+impl Request<'_> {
+    /// Whether the key came in base64.
+    pub(crate) fn is_base64(&self) -> bool {
+        match self.form {
+            Form::Meta { is_base64, .. }
+            | Form::Inspect { is_base64 }
+            | Form::TooLarge { is_base64, .. } => is_base64,
+            _ => false,
+        }
+    }
+}
+
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form<'a> {
@@ -22,5 +34,5 @@ pub(crate) enum Form<'a> {
     /// The line of `me`.
     Inspect { is_base64: bool },
     /// The old item was removed, since its new value is too long.
-    TooLarge { is_quiet: bool },
+    TooLarge { is_quiet: bool, is_base64: bool },
 }

@@ -41,6 +41,20 @@ counts! {
 }
 
 impl Counts {
+    /// How many operations on items were asked for.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        let deletes = self.delete_hits + self.delete_misses;
+        let sums = self.incr_hits + self.incr_misses + self.decr_hits + self.decr_misses;
+        self.cmd_get
+            + self.cmd_set
+            + self.cmd_touch
+            + self.cmd_flush
+            + self.cmd_meta
+            + deletes
+            + sums
+    }
+
     pub(crate) fn count_hit(&mut self, get: &Get<'_>) {
         if get.touch.is_some() {
             self.cmd_touch += 1;

@@ -34,6 +34,7 @@ const ARROWS: [(&str, &[&str]); 28] = [
     ("door", &["store", "engine", "disk", "threads", "format"]),
     ("nbd", &["door", "store", "engine", "disk", "threads", "format"]),
     ("admin", &["buckets", "objects", "store", "engine", "disk", "threads", "format"]),
+    ("memcached_door", &["tenants", "memcached", "buckets", "accounts"]),
     ("s3", &["buckets", "objects", "accounts", "store", "engine", "format", "threads"]),
     (
         "lab",
@@ -71,8 +72,23 @@ const ARROWS: [(&str, &[&str]); 28] = [
     (
         "cli",
         &[
-            "s3", "nbd", "door", "admin", "buckets", "objects", "accounts", "store", "charts",
-            "traces", "estimate", "images", "engine", "disk", "threads", "format",
+            "memcached_door",
+            "s3",
+            "nbd",
+            "door",
+            "admin",
+            "buckets",
+            "objects",
+            "accounts",
+            "store",
+            "charts",
+            "traces",
+            "estimate",
+            "images",
+            "engine",
+            "disk",
+            "threads",
+            "format",
         ],
     ),
     (

@@ -68,7 +68,7 @@ impl<'a, R: ValueReader> Answers<'a, R> {
             Form::Inspect { is_base64 } => {
                 text::inspected(&request.operation, &answer, is_base64, self.now_s, out);
             }
-            Form::TooLarge { is_quiet } => {
+            Form::TooLarge { is_quiet, .. } => {
                 self.counts.store_too_large += 1;
                 if !is_quiet {
                     text::fault(&Fault::TooLarge, out);
@@ -157,7 +157,7 @@ impl<'a, R: ValueReader> Answers<'a, R> {
                 }
                 *self.get_failed = !is_last;
             }
-            Form::Text { is_quiet: true } | Form::TooLarge { is_quiet: true } => {}
+            Form::Text { is_quiet: true } | Form::TooLarge { is_quiet: true, .. } => {}
             _ => text::fault(fault, &mut self.output.bytes),
         }
     }

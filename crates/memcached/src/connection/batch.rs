@@ -1,8 +1,11 @@
 //! A batch: the requests that wait together.
 
+use std::ops::Range;
+
 use super::large::Storing;
 use super::{Connection, State};
 use crate::answers::Answers;
+use crate::base64;
 use crate::cache::Cache;
 use crate::limits::Limits;
 use crate::parser::{Local, Parser, Refusal, Step};
@@ -10,6 +13,7 @@ use crate::request::Request;
 use crate::stats::{self, Wanted};
 
 /// Why a batch has no further request.
+#[derive(Clone, Copy)]
 enum End<'a> {
     /// It has as many as it may.
     Full,
@@ -24,12 +28,26 @@ enum End<'a> {
 }
 
 impl<C: Cache> Connection<C> {
-    /// Takes what waits, has it answered, and does what ends the batch.
-    pub(super) fn run_batch(&mut self, cache: &mut C, now_s: u64) {
+    /// Takes what waits, has it answered, and does what ends the batch. `false` if that would wait
+    /// and may not: then nothing has happened.
+    pub(super) fn run_batch(&mut self, cache: &mut C, now_s: u64, may_wait: bool) -> bool {
         let mut requests = recycled(std::mem::take(&mut self.spare));
         let available = self.input.unused_bytes();
+        let before = self.parser;
         let unused = self.input.unused();
+        let front = unused.as_ptr() as usize;
         let (end, left) = collect(&mut self.parser, unused, &self.limits, now_s, &mut requests);
+        let large = match end {
+            End::Large(request) => Some(request),
+            _ => None,
+        };
+        if !may_wait && (large.is_some() || cache.would_wait(&requests, now_s)) {
+            let undecoded = decoded_keys(requests.iter().chain(&large), front);
+            self.spare = recycled(requests);
+            self.parser = before;
+            self.undo_decoding(&undecoded);
+            return false;
+        }
         if !requests.is_empty() {
             let mut answers = Answers::new(
                 &requests,
@@ -43,15 +61,14 @@ impl<C: Cache> Connection<C> {
         }
         self.spare = recycled(requests);
         self.wanted_bytes = 1;
-        let (mut stats, mut large) = (None, None);
+        let (mut stats, storing) = (None, large.as_ref().map(Storing::new));
         match end {
-            End::Full => {}
+            End::Full | End::Large(_) => {}
             End::More { bytes } => self.wanted_bytes = bytes,
             End::Swallow { bytes, line } => {
                 self.output.bytes.extend_from_slice(line);
                 self.state = State::Swallowing { left_bytes: bytes };
             }
-            End::Large(request) => large = Some(Storing::new(&request)),
             End::Local(Local::Line(line)) => self.output.bytes.extend_from_slice(line),
             End::Local(Local::Version) => {
                 for part in [&b"VERSION "[..], self.version.as_bytes(), b"\r\n"] {
@@ -77,8 +94,17 @@ impl<C: Cache> Connection<C> {
         if let Some(wanted) = stats {
             self.answer_stats(wanted, cache, now_s);
         }
-        if let Some(storing) = large {
+        if let Some(storing) = storing {
             self.begin_storing(storing, cache, now_s);
+        }
+        true
+    }
+
+    /// Puts keys in base64 back, whose requests will be read again.
+    fn undo_decoding(&mut self, keys: &[Range<usize>]) {
+        for key in keys {
+            let unused = self.input.unused();
+            base64::encode_in_place(&mut unused[key.start..], key.len());
         }
     }
 
@@ -124,6 +150,19 @@ fn collect<'a>(
         return (end, left);
     }
     (End::Full, input.len())
+}
+
+/// Where the keys are that stood in base64, from `front` on.
+fn decoded_keys<'a>(
+    requests: impl Iterator<Item = &'a Request<'a>>,
+    front: usize,
+) -> Vec<Range<usize>> {
+    let keys = requests.filter(|request| request.is_base64()).filter_map(|it| it.operation.key());
+    keys.map(|key| {
+        let start = key.as_ptr() as usize - front;
+        start..start + key.len()
+    })
+    .collect()
 }
 
 /// The memory of a batch, for another one: an empty list, whatever its requests borrow.

@@ -17,6 +17,7 @@ mod batch;
 mod large;
 mod login;
 mod storing;
+mod waiting;
 
 use crate::answer::Fault;
 use crate::binary;
@@ -30,6 +31,7 @@ use crate::stats::Counts;
 
 use large::Storing;
 pub use login::Authentication;
+pub use waiting::Buffers;
 
 /// What `version` answers: which memcached is followed, and that this is none. Clients choose by it
 /// what they may ask.
@@ -44,6 +46,17 @@ pub enum Next {
     Send,
     /// Close the socket: all has been sent.
     Close,
+}
+
+/// What became of one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// There may be more to do.
+    Made,
+    /// Nothing can be done until more has come.
+    NeedsInput,
+    /// Something would be waited for, and may not be.
+    Waits,
 }
 
 /// What the front of the input belongs to.
@@ -157,7 +170,7 @@ impl<C: Cache> Connection<C> {
     /// # Panics
     /// If the cache does not answer each request of a batch once.
     pub fn run(&mut self, cache: &mut C, now_s: u64) -> Next {
-        while !self.is_output_full() && self.advance(cache, now_s) {}
+        while !self.is_output_full() && self.advance(cache, now_s, true) == Progress::Made {}
         self.pass_counts(cache);
         self.next()
     }
@@ -175,23 +188,28 @@ impl<C: Cache> Connection<C> {
     }
 
     /// Does one thing, unless more input is needed.
-    fn advance(&mut self, cache: &mut C, now_s: u64) -> bool {
+    fn advance(&mut self, cache: &mut C, now_s: u64, may_wait: bool) -> Progress {
         let available = self.input.unused_bytes();
         if available < self.wanted_bytes && !matches!(self.state, State::Closing) {
-            return false;
+            return Progress::NeedsInput;
+        }
+        if !may_wait && matches!(self.state, State::Storing(_)) {
+            return Progress::Waits;
         }
         match std::mem::replace(&mut self.state, State::Ready) {
             State::Closing => {
                 self.state = State::Closing;
                 self.input.take(available);
-                false
+                Progress::NeedsInput
             }
             State::Ready => {
                 if self.is_fresh && self.refuse_binary() {
-                    return true;
+                    return Progress::Made;
                 }
-                self.run_batch(cache, now_s);
-                true
+                match self.run_batch(cache, now_s, may_wait) {
+                    true => Progress::Made,
+                    false => Progress::Waits,
+                }
             }
             State::Swallowing { left_bytes } => {
                 let taken = left_bytes.min(available as u64);
@@ -200,11 +218,11 @@ impl<C: Cache> Connection<C> {
                     self.state = State::Swallowing { left_bytes: left_bytes - taken };
                 }
                 self.wanted_bytes = 1;
-                true
+                Progress::Made
             }
             State::Storing(storing) => {
                 self.go_on_storing(storing, cache, now_s);
-                true
+                Progress::Made
             }
         }
     }

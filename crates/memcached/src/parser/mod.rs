@@ -50,7 +50,7 @@ pub(crate) enum Refusal<'a> {
 }
 
 /// What is answered without the cache's items.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Local<'a> {
     /// This line, with its end; it may be empty.
     Line(&'static [u8]),
@@ -98,8 +98,8 @@ struct InGet {
     touch: Option<Expiry>,
 }
 
-/// Reads requests.
-#[derive(Debug, Default)]
+/// Reads requests. A copy goes back to where the input was when it was made.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parser {
     /// The length of the front that has no line end, in bytes.
     scanned: usize,

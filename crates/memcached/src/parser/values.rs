@@ -57,5 +57,6 @@ pub(super) fn take_value<'a>(
 
 fn removal<'a>(store: &Request<'a>, is_quiet: bool) -> Request<'a> {
     let key = store.operation.key().unwrap_or_default();
-    Request { operation: Operation::Delete(Delete::new(key)), form: Form::TooLarge { is_quiet } }
+    let form = Form::TooLarge { is_quiet, is_base64: store.is_base64() };
+    Request { operation: Operation::Delete(Delete::new(key)), form }
 }

@@ -9,3 +9,4 @@ mod meta;
 mod properties;
 mod talk;
 mod told;
+mod waiting;
