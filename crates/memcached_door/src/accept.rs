@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::address::Listener;
 use crate::host::Host;
+use crate::listen::Listener;
 use crate::mailbox::{Letter, Mailbox};
 use crate::shared::Shared;
 

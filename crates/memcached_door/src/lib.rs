@@ -32,6 +32,7 @@ mod address;
 mod error;
 mod event_thread;
 mod host;
+mod listen;
 mod mailbox;
 mod place;
 mod pool;

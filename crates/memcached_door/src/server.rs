@@ -16,10 +16,11 @@ use memcached::Limits;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::accept::Acceptor;
-use crate::address::{Address, Listener};
+use crate::address::Address;
 use crate::error::DoorError;
 use crate::event_thread::EventThread;
 use crate::host::Host;
+use crate::listen::Listener;
 use crate::mailbox::Mailbox;
 use crate::place::Facts;
 use crate::pool::Pool;

@@ -27,6 +27,15 @@ enum End<'a> {
     Local(Local<'a>),
 }
 
+impl<'a> End<'a> {
+    fn large(&self) -> Option<Request<'a>> {
+        match self {
+            End::Large(request) => Some(*request),
+            _ => None,
+        }
+    }
+}
+
 impl<C: Cache> Connection<C> {
     /// Takes what waits, has it answered, and does what ends the batch. `false` if that would wait
     /// and may not: then nothing has happened.
@@ -37,15 +46,11 @@ impl<C: Cache> Connection<C> {
         let unused = self.input.unused();
         let front = unused.as_ptr() as usize;
         let (end, left) = collect(&mut self.parser, unused, &self.limits, now_s, &mut requests);
-        let large = match end {
-            End::Large(request) => Some(request),
-            _ => None,
-        };
+        let large = end.large();
         if !may_wait && (large.is_some() || cache.would_wait(&requests, now_s)) {
-            let undecoded = decoded_keys(requests.iter().chain(&large), front);
+            let keys = decoded_keys(requests.iter().chain(&large), front);
             self.spare = recycled(requests);
-            self.parser = before;
-            self.undo_decoding(&undecoded);
+            self.put_back(before, &keys);
             return false;
         }
         if !requests.is_empty() {
@@ -71,17 +76,12 @@ impl<C: Cache> Connection<C> {
             }
             End::Local(Local::Line(line)) => self.output.bytes.extend_from_slice(line),
             End::Local(Local::Version) => {
-                for part in [&b"VERSION "[..], self.version.as_bytes(), b"\r\n"] {
-                    self.output.bytes.extend_from_slice(part);
-                }
+                let line = ["VERSION ", &self.version, "\r\n"].concat();
+                self.output.bytes.extend_from_slice(line.as_bytes());
             }
             End::Local(Local::MemoryLimit { bytes, is_quiet }) => {
-                let line: &[u8] = match cache.limit_bytes(bytes) {
-                    _ if is_quiet => b"",
-                    true => b"OK\r\n",
-                    false => b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n",
-                };
-                self.output.bytes.extend_from_slice(line);
+                let line = line_of_limit(cache.limit_bytes(bytes));
+                self.output.bytes.extend_from_slice(if is_quiet { b"" } else { line });
             }
             End::Local(Local::Stats(words)) => stats = Some(Wanted::of(words)),
             End::Local(Local::Close) => self.state = State::Closing,
@@ -100,8 +100,9 @@ impl<C: Cache> Connection<C> {
         true
     }
 
-    /// Puts keys in base64 back, whose requests will be read again.
-    fn undo_decoding(&mut self, keys: &[Range<usize>]) {
+    /// Has requests read again, whose keys stood in base64.
+    fn put_back(&mut self, parser: Parser, keys: &[Range<usize>]) {
+        self.parser = parser;
         for key in keys {
             let unused = self.input.unused();
             base64::encode_in_place(&mut unused[key.start..], key.len());
@@ -150,6 +151,14 @@ fn collect<'a>(
         return (end, left);
     }
     (End::Full, input.len())
+}
+
+/// What is said of a new limit of memory.
+fn line_of_limit(is_taken: bool) -> &'static [u8] {
+    match is_taken {
+        true => b"OK\r\n",
+        false => b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n",
+    }
 }
 
 /// Where the keys are that stood in base64, from `front` on.

@@ -1,4 +1,4 @@
-//! Connections whose thread has others to serve: it does not wait for a disk, and it has the buffers.
+//! Connections whose thread has others to serve: it waits for no disk, and has the buffers.
 //!
 //! ```text
 //! lend ──> room, received, run_without_waiting, chunk, sent ──> take_back
