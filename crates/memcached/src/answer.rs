@@ -41,6 +41,10 @@ pub enum Answer {
         /// What it takes, in bytes: key, value and what is kept with them.
         size_bytes: u64,
     },
+    /// The value has no such bytes or elements.
+    NoRange,
+    /// The value has no elements.
+    NoArray,
     /// All items are gone, or will be.
     Flushed,
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! u8 version = 1 | u8 marks | u16 zero | u32 flags | u64 cas | u64 expires | u64 accessed
-//! | u32 generation | u32 zero        little-endian, 40 bytes
+//! | u32 generation | u32 layout      little-endian, 40 bytes
 //! ```
 //!
 //! The generation is the count of flushes of the cache at the time when the item was stored: a
@@ -10,6 +10,7 @@
 //! many there are.
 
 use crate::expiry::Expiry;
+use crate::layout::Layout;
 
 /// The length of an encoded item.
 pub const ITEM_BYTES: usize = 40;
@@ -33,6 +34,8 @@ pub struct Item {
     pub accessed_s: u64,
     /// How many flushes the cache had seen when the item was stored.
     pub generation: u32,
+    /// How the value is divided into elements.
+    pub layout: Layout,
     /// A client has read it since it was stored.
     pub fetched: bool,
     /// A client has said that the value is old; others may use it until one stores a new one.
@@ -56,6 +59,12 @@ pub enum ItemError {
         /// What the first byte says.
         found: u8,
     },
+    /// A layout that this version does not have.
+    #[error("an item of a cache has layout {found:#010x}, which this version does not have")]
+    Layout {
+        /// The number.
+        found: u32,
+    },
     /// Marks that this version does not have, or bytes that must be zero.
     #[error("an item of a cache has marks {marks:#04x} or bytes that this version does not have")]
     Reserved {
@@ -78,7 +87,7 @@ impl Item {
             &self.expires.to_stored().to_le_bytes(),
             &self.accessed_s.to_le_bytes(),
             &self.generation.to_le_bytes(),
-            &[0; 4],
+            &self.layout.to_stored().to_le_bytes(),
         ];
         let mut bytes = [0; ITEM_BYTES];
         let mut rest = &mut bytes[..];
@@ -111,19 +120,22 @@ impl Item {
                 accessed_s: u64::from_le_bytes(fields.next()?),
                 generation: u32::from_le_bytes(fields.next()?),
                 fetched: marks & FETCHED != 0,
+                layout: Layout::Whole,
                 stale: marks & STALE != 0,
                 win_sent: marks & WIN_SENT != 0,
             };
-            let zero: [u8; 4] = fields.next()?;
-            fields.0.is_empty().then_some((item, zero))
+            let layout = u32::from_le_bytes(fields.next()?);
+            fields.0.is_empty().then_some((item, layout))
         })();
-        let Some((item, zero)) = read else {
+        let Some((item, layout)) = read else {
             return Err(ItemError::Length { found_bytes: bytes.len() });
         };
-        if marks & !MARKS != 0 || [zero_a, zero_b] != [0; 2] || zero != [0; 4] {
+        if marks & !MARKS != 0 || [zero_a, zero_b] != [0; 2] {
             return Err(ItemError::Reserved { marks });
         }
-        Ok(item)
+        let found = layout;
+        let layout = Layout::from_stored(found).ok_or(ItemError::Layout { found })?;
+        Ok(Item { layout, ..item })
     }
 
     /// Whether clients may still see it, in a cache that has been flushed `generation` times.
@@ -147,6 +159,7 @@ impl Fields<'_> {
 mod tests {
     use super::{ITEM_BYTES, Item, ItemError};
     use crate::expiry::Expiry;
+    use crate::layout::Layout;
     use proptest::collection::vec;
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
@@ -157,6 +170,7 @@ mod tests {
             expires: Expiry::from_stored(0x2122_2324_2526_2728),
             accessed_s: 0x3132_3334_3536_3738,
             generation: 0x4142_4344,
+            layout: Layout::from_stored(0x3152_5354).unwrap(),
             fetched: true,
             stale: false,
             win_sent: true,
@@ -168,7 +182,7 @@ mod tests {
         let expected = [
             1, 5, 0, 0, 4, 3, 2, 1, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0x28, 0x27,
             0x26, 0x25, 0x24, 0x23, 0x22, 0x21, 0x38, 0x37, 0x36, 0x35, 0x34, 0x33, 0x32, 0x31,
-            0x44, 0x43, 0x42, 0x41, 0, 0, 0, 0,
+            0x44, 0x43, 0x42, 0x41, 0x54, 0x53, 0x52, 0x31,
         ];
         assert_eq!(item().encode(), expected);
         assert_eq!(Item::decode(&expected), Ok(item()));
@@ -179,11 +193,14 @@ mod tests {
         let mut bytes = item().encode();
         bytes[0] = 2;
         assert_eq!(Item::decode(&bytes), Err(ItemError::Version { found: 2 }));
-        for at in [1, 2, 3, 36, 39] {
+        for at in [1, 2, 3] {
             let mut bytes = item().encode();
             bytes[at] |= 0x80;
             assert_eq!(Item::decode(&bytes), Err(ItemError::Reserved { marks: bytes[1] }), "{at}");
         }
+        let mut bytes = item().encode();
+        bytes[39] |= 0x80;
+        assert_eq!(Item::decode(&bytes), Err(ItemError::Layout { found: 0xb152_5354 }));
         for found_bytes in [0, 3, ITEM_BYTES - 1] {
             let short = &item().encode()[..found_bytes];
             assert_eq!(Item::decode(short), Err(ItemError::Length { found_bytes }));

@@ -20,6 +20,9 @@
 //! * [`Authenticator`] knows clients by the token that they send first.
 //! * [`model::ModelCache`] is the plain cache of tests and of `examples/model_server.rs`.
 //!
+//! A client may read and write a part of a value, bytes or elements of an array ([`Layout`]), which
+//! memcached does not know: `docs/decisions/069`.
+//!
 //! A value above [`Limits::whole_value_bytes_max`] is never whole in here: it comes into a
 //! [`ValueWriter`] and goes from a [`ValueReader`] in parts. What differs from memcached, and why,
 //! is in `docs/decisions/064`.
@@ -40,6 +43,7 @@ mod expiry;
 mod hit;
 mod input;
 mod item;
+mod layout;
 mod limits;
 pub mod model;
 mod numbers;
@@ -62,8 +66,9 @@ pub use decisions::{
 pub use expiry::Expiry;
 pub use hit::{Change, Hit};
 pub use item::{ITEM_BYTES, Item, ItemError};
+pub use layout::{Layout, PATH_DEPTH_MAX, Part, Path, Place};
 pub use limits::{KEY_BYTES_MAX, Limits, VALUE_BYTES_MAX};
 pub use operation::{Arithmetic, Delete, Get, Operation, Recache, Store, StoreMode, Touch};
 pub use request::Request;
 pub use stats::{Counts, Figures};
-pub use values::{ValueReader, ValueWriter};
+pub use values::{ValueReader, ValueSource, ValueWriter};

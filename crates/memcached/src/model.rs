@@ -10,15 +10,11 @@ use crate::answer::{Answer, Fault};
 use crate::answers::Answers;
 use crate::cache::Cache;
 use crate::decisions::{ArithmeticDecision, DeleteDecision, GetDecision, Join, StoreDecision};
-use crate::hit::Hit;
 use crate::item::{ITEM_BYTES, Item};
 use crate::operation::{Get, Operation, Store};
 use crate::request::Request;
 use crate::stats::{Counts, Figures};
-use crate::values::{ValueReader, ValueWriter};
-
-/// Longer values go out in parts, in bytes.
-const WHOLE_VALUE_BYTES_MAX: usize = 64 << 10;
+use crate::values::{ValueReader, ValueSource, ValueWriter};
 
 #[derive(Clone, Debug)]
 struct Entry {
@@ -55,15 +51,31 @@ impl ValueWriter for ModelWriter {
 pub struct ModelReader {
     value: Arc<[u8]>,
     read: usize,
+    end: usize,
 }
 
 impl ValueReader for ModelReader {
     fn read(&mut self, out: &mut [u8]) -> Result<usize, Fault> {
-        let rest = &self.value[self.read..];
+        let rest = &self.value[self.read..self.end];
         let length = rest.len().min(out.len());
         out[..length].copy_from_slice(&rest[..length]);
         self.read += length;
         Ok(length)
+    }
+}
+
+impl ValueSource for &Arc<[u8]> {
+    type Reader = ModelReader;
+
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), Fault> {
+        let offset = offset as usize;
+        out.copy_from_slice(&self[offset..offset + out.len()]);
+        Ok(())
+    }
+
+    fn into_reader(self, offset: u64, bytes: u64) -> Result<ModelReader, Fault> {
+        let end = (offset + bytes) as usize;
+        Ok(ModelReader { value: Arc::clone(self), read: offset as usize, end })
     }
 }
 
@@ -104,12 +116,12 @@ impl ModelCache {
         match (decision, entry) {
             (GetDecision::Hit(hit), Some(entry)) => {
                 self.change(get.key, hit.item);
-                send(get, &hit, &entry.value, answers);
+                answers.hit_at(&hit, entry.value.len() as u64, &entry.value);
             }
             (GetDecision::Create(hit), _) => {
                 self.last_cas = next;
                 self.write(get.key, hit.item, Arc::from([]));
-                send(get, &hit, &Arc::from([]), answers);
+                answers.hit_at(&hit, 0, &Arc::from([]));
             }
             _ => answers.answer(Answer::NotFound),
         }
@@ -128,6 +140,11 @@ impl ModelCache {
                     Join::Replace => value.into(),
                     Join::Append => [&old[..], value].concat().into(),
                     Join::Prepend => [value, &old[..]].concat().into(),
+                    Join::Over { offset } => {
+                        let (front, rest) = old.split_at(offset as usize);
+                        let behind = rest.get(value.len()..).unwrap_or_default();
+                        [front, value, behind].concat().into()
+                    }
                 };
                 assert!(value.len() as u64 == value_bytes, "a joined value has its length");
                 self.write(store.key, item, value);
@@ -195,18 +212,6 @@ impl ModelCache {
             self.flush_at_s = None;
             self.generation += 1;
         }
-    }
-}
-
-fn send(get: &Get<'_>, hit: &Hit, value: &Arc<[u8]>, answers: &mut Answers<'_, ModelReader>) {
-    let value_bytes = value.len() as u64;
-    if !get.wants_value {
-        answers.hit_without_value(hit, value_bytes);
-    } else if value.len() > WHOLE_VALUE_BYTES_MAX {
-        let reader = ModelReader { value: Arc::clone(value), read: 0 };
-        answers.hit_streamed(hit, value_bytes, reader);
-    } else {
-        answers.hit(hit, value);
     }
 }
 

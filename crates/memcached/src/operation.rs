@@ -4,6 +4,7 @@
 //! operation decide with it, and does what it decides. So a command and its meta form are one.
 
 use crate::expiry::Expiry;
+use crate::layout::{Layout, Part, Place};
 
 /// One thing that a client asks of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,10 @@ pub struct Get<'a> {
     pub recache: Option<Recache>,
     /// The version of an item that is stored by this.
     pub new_cas: Option<u64>,
+    /// The part of the value that the answer has; `None` is the whole.
+    pub part: Option<Part>,
+    /// Whether the answer says how many elements there are.
+    pub wants_count: bool,
 }
 
 impl<'a> Get<'a> {
@@ -75,6 +80,8 @@ impl<'a> Get<'a> {
             vivify: None,
             recache: None,
             new_cas: None,
+            part: None,
+            wants_count: false,
         }
     }
 }
@@ -126,6 +133,10 @@ pub struct Store<'a> {
     pub vivify: Option<Expiry>,
     /// The version that the item gets; never 0.
     pub new_cas: Option<u64>,
+    /// Where the value is written in the one that is there; `None` replaces it or joins the two.
+    pub place: Option<Place>,
+    /// How the value is divided. What is written into a value or behind it leaves its layout.
+    pub layout: Layout,
     /// The longest value that the item may have after this, in bytes.
     pub value_bytes_max: u64,
 }

@@ -1,8 +1,10 @@
 //! Answers of the meta commands: two letters, and flags in the order of the client's own.
 
+use super::parts::Told;
 use super::text::{NOT_A_NUMBER, push_key, push_left};
 use crate::answer::Answer;
 use crate::hit::Hit;
+use crate::layout::Layout;
 use crate::numbers::{digits_of, push_u64};
 use crate::operation::Operation;
 use crate::request::{Form, Request};
@@ -19,6 +21,10 @@ struct Facts<'a> {
     value_bytes: Option<u64>,
     /// `c`, where there is no item.
     cas: Option<u64>,
+    /// `a`
+    layout: Layout,
+    /// `n`
+    count: Option<u64>,
     now_s: u64,
 }
 
@@ -33,21 +39,47 @@ fn parts<'a>(request: &Request<'a>) -> (&'a [u8], bool, bool) {
 pub(super) fn value_head(
     request: &Request<'_>,
     hit: &Hit,
+    told: &Told,
+    now_s: u64,
+    out: &mut Vec<u8>,
+) {
+    match request.operation {
+        Operation::Get(get) if get.wants_value => {
+            out.extend_from_slice(b"VA ");
+            push_u64(out, told.found.bytes);
+        }
+        _ => out.extend_from_slice(b"HD"),
+    }
+    let facts = Facts { layout: told.found.layout, count: told.count, now_s, ..Facts::default() };
+    push_read(request, hit, told.value_bytes, facts, out);
+}
+
+/// The line of a read of which the value has no such part.
+pub(super) fn missing(
+    request: &Request<'_>,
+    code: &[u8],
+    hit: &Hit,
     value_bytes: u64,
     now_s: u64,
     out: &mut Vec<u8>,
 ) {
+    out.extend_from_slice(code);
+    let facts = Facts { layout: hit.item.layout, now_s, ..Facts::default() };
+    push_read(request, hit, value_bytes, facts, out);
+}
+
+/// What follows the code and the length of a read that found an item.
+fn push_read<'a>(
+    request: &Request<'a>,
+    hit: &'a Hit,
+    value_bytes: u64,
+    facts: Facts<'a>,
+    out: &mut Vec<u8>,
+) {
     let (flags, _, is_base64) = parts(request);
     let key = request.operation.key().unwrap_or_default();
-    match request.operation {
-        Operation::Get(get) if get.wants_value => {
-            out.extend_from_slice(b"VA ");
-            push_u64(out, value_bytes);
-        }
-        _ => out.extend_from_slice(b"HD"),
-    }
     let value_bytes = Some(value_bytes);
-    let facts = Facts { key, is_base64, hit: Some(hit), value_bytes, cas: None, now_s };
+    let facts = Facts { key, is_base64, hit: Some(hit), value_bytes, ..facts };
     push_flags(flags, &facts, out);
     for (is_so, mark) in [(hit.before.win_sent, b" Z"), (hit.item.stale, b" X"), (hit.won, b" W")] {
         if is_so {
@@ -73,6 +105,8 @@ pub(super) fn answer(request: &Request<'_>, answer: &Answer, now_s: u64, out: &m
         Answer::NotFound => b"NF",
         Answer::Exists => b"EX",
         Answer::NotStored => b"NS",
+        Answer::NoRange => b"NR",
+        Answer::NoArray => b"NA",
         Answer::Stored { .. } | Answer::Deleted if is_quiet => return,
         Answer::Stored { cas, value_bytes } => {
             facts.cas = Some(*cas);
@@ -148,11 +182,29 @@ fn push_flags(flags: &[u8], facts: &Facts<'_>, out: &mut Vec<u8>) {
                     push_left(item, facts.now_s, out);
                 }
             }
+            (b'a', Some(_)) => push_layout(facts.layout, out),
+            (b'n', Some(_)) => {
+                if let Some(count) = facts.count {
+                    out.extend_from_slice(b" n");
+                    push_u64(out, count);
+                }
+            }
             // What reads no item has none of these, and neither has what counts.
             (letter, Some(hit)) if facts.value_bytes.is_some() => {
                 push_of_item(letter, hit, facts.now_s, out);
             }
             _ => {}
+        }
+    }
+}
+
+fn push_layout(layout: Layout, out: &mut Vec<u8>) {
+    match layout {
+        Layout::Whole => {}
+        Layout::Values => out.extend_from_slice(b" a*"),
+        Layout::Elements(element) => {
+            out.extend_from_slice(b" a");
+            push_u64(out, u64::from(element.get()));
         }
     }
 }

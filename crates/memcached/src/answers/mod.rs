@@ -5,6 +5,7 @@
 //! request's form, and no cache knows of it.
 
 mod meta;
+mod parts;
 mod text;
 
 use crate::answer::{Answer, Fault};
@@ -14,6 +15,7 @@ use crate::output::Output;
 use crate::request::{Form, Request};
 use crate::stats::Counts;
 use crate::values::ValueReader;
+use parts::{Told, from_memory, get_of, no_part};
 
 /// Takes the answers of one batch.
 #[derive(Debug)]
@@ -77,14 +79,19 @@ impl<'a, R: ValueReader> Answers<'a, R> {
         }
     }
 
-    /// Answers a read with its whole value.
+    /// Answers a read from a value that is in memory: with all of it, or with the part that the
+    /// client wants.
     ///
     /// # Panics
     /// As [`Answers::answer`] does.
     pub fn hit(&mut self, hit: &Hit, value: &[u8]) {
         let request = self.take();
-        if self.begin_value(&request, hit, value.len() as u64) {
-            self.output.bytes.extend_from_slice(value);
+        let whole_bytes = value.len() as u64;
+        let Some(told) = self.look(&request, hit, whole_bytes, from_memory(value)) else { return };
+        let from = told.found.offset as usize;
+        if self.begin_value(&request, hit, &told) {
+            let part = &value[from..from + told.found.bytes as usize];
+            self.output.bytes.extend_from_slice(part);
             self.output.bytes.extend_from_slice(b"\r\n");
         }
         self.end_value(&request);
@@ -101,9 +108,17 @@ impl<'a, R: ValueReader> Answers<'a, R> {
         value_bytes: usize,
         fill: impl FnOnce(&mut [u8]) -> Result<(), Fault>,
     ) {
+        if self.requests.get(self.next).is_some_and(|request| wants_part(&request.operation)) {
+            let mut value = vec![0; value_bytes];
+            return match fill(&mut value) {
+                Ok(()) => self.hit(hit, &value),
+                Err(fault) => self.fail(&fault),
+            };
+        }
         let request = self.take();
         let start = self.output.bytes.len();
-        if self.begin_value(&request, hit, value_bytes as u64) {
+        let Some(told) = self.look(&request, hit, value_bytes as u64, no_part) else { return };
+        if self.begin_value(&request, hit, &told) {
             let from = self.output.bytes.len();
             self.output.bytes.resize(from + value_bytes, 0);
             if let Err(fault) = fill(&mut self.output.bytes[from..]) {
@@ -115,26 +130,31 @@ impl<'a, R: ValueReader> Answers<'a, R> {
         self.end_value(&request);
     }
 
-    /// Answers a read with a long value, which is read when it is sent.
+    /// Answers a read with a long value, which is read when it is sent. A client that wants a part
+    /// of it hears that it cannot have it: [`Answers::hit_at`] gives parts.
     ///
     /// # Panics
     /// As [`Answers::answer`] does.
     pub fn hit_streamed(&mut self, hit: &Hit, value_bytes: u64, reader: R) {
         let request = self.take();
-        if self.begin_value(&request, hit, value_bytes) {
-            self.output.push_stream(reader, value_bytes);
-            self.output.bytes.extend_from_slice(b"\r\n");
+        if wants_part(&request.operation) {
+            let Err(fault) = no_part(0, &mut []) else { return };
+            return self.failed(&request, &fault);
         }
+        let Some(told) = self.look(&request, hit, value_bytes, no_part) else { return };
+        self.push_streamed(&request, hit, &told, reader);
         self.end_value(&request);
     }
 
-    /// Answers a read that does not want the value ([`crate::Get::wants_value`]).
+    /// Answers a read that does not want the value ([`crate::Get::wants_value`]). What is asked of
+    /// the directory of an array is not known here: [`Answers::hit_at`] reads it.
     ///
     /// # Panics
     /// If it wants the value, or as [`Answers::answer`] does.
     pub fn hit_without_value(&mut self, hit: &Hit, value_bytes: u64) {
         let request = self.take();
-        let wants = self.begin_value(&request, hit, value_bytes);
+        let Some(told) = self.look(&request, hit, value_bytes, no_part) else { return };
+        let wants = self.begin_value(&request, hit, &told);
         assert!(!wants || *self.get_failed, "a read that wants a value gets it");
         self.end_value(&request);
     }
@@ -163,19 +183,18 @@ impl<'a, R: ValueReader> Answers<'a, R> {
     }
 
     /// Writes what stands before the value, and says whether the value is to follow.
-    fn begin_value(&mut self, request: &Request<'a>, hit: &Hit, value_bytes: u64) -> bool {
-        let Operation::Get(get) = &request.operation else {
-            panic!("a value answers a read, and not {:?}", request.operation);
-        };
-        self.counts.count_hit(get);
+    fn begin_value(&mut self, request: &Request<'a>, hit: &Hit, told: &Told) -> bool {
+        let get = get_of(request);
+        self.counts.count_hit(&get);
         match request.form {
             Form::Value { .. } if *self.get_failed => false,
             Form::Value { has_cas, .. } => {
-                text::value_head(get.key, &hit.item, value_bytes, has_cas, &mut self.output.bytes);
+                let bytes = told.found.bytes;
+                text::value_head(get.key, &hit.item, bytes, has_cas, &mut self.output.bytes);
                 true
             }
             _ => {
-                meta::value_head(request, hit, value_bytes, self.now_s, &mut self.output.bytes);
+                meta::value_head(request, hit, told, self.now_s, &mut self.output.bytes);
                 get.wants_value
             }
         }
@@ -192,4 +211,9 @@ impl<'a, R: ValueReader> Answers<'a, R> {
             self.output.bytes.extend_from_slice(b"END\r\n");
         }
     }
+}
+
+/// Whether a read wants something of a value for which its bytes are looked at.
+fn wants_part(operation: &Operation<'_>) -> bool {
+    matches!(operation, Operation::Get(get) if get.part.is_some() || get.wants_count)
 }

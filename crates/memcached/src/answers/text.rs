@@ -21,6 +21,8 @@ pub(super) fn answer(answer: &Answer, out: &mut Vec<u8>) {
             push_u64(out, *number);
             b"\r\n"
         }
+        // No command of this form asks for a part.
+        Answer::NoRange | Answer::NoArray => panic!("{answer:?} answers a meta command"),
         Answer::Inspected { .. } => panic!("only `me` is answered with what is known"),
     };
     out.extend_from_slice(line);

@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::item::Item;
+use crate::layout::{Layout, Place};
 use crate::operation::{Store, StoreMode};
 
 /// Which value an item has after a store.
@@ -13,6 +14,11 @@ pub enum Join {
     Append,
     /// The new one, and the one that was there behind it.
     Prepend,
+    /// The one that was there, with the new one over it from this byte on: at most its end.
+    Over {
+        /// The first byte that is written.
+        offset: u64,
+    },
 }
 
 /// What a store does.
@@ -39,16 +45,25 @@ impl Store<'_> {
         now_s: u64,
         next_cas: impl FnOnce() -> u64,
     ) -> StoreDecision {
-        let joins = matches!(self.mode, StoreMode::Append | StoreMode::Prepend);
-        let mut item =
-            Item { flags: self.flags, expires: self.expires, accessed_s: now_s, ..Item::default() };
+        let joins =
+            matches!(self.mode, StoreMode::Append | StoreMode::Prepend) || self.place.is_some();
+        let mut item = Item {
+            flags: self.flags,
+            expires: self.expires,
+            accessed_s: now_s,
+            layout: self.layout,
+            ..Item::default()
+        };
         let mut join = Join::Replace;
         let mut value_bytes = self.value_bytes;
         match (found, self.mode) {
-            (None, StoreMode::Set | StoreMode::Replace) if self.compare.is_some() => {
+            (None, StoreMode::Set | StoreMode::Replace) if !joins && self.compare.is_some() => {
                 return StoreDecision::Refuse(Answer::NotFound);
             }
-            (None, StoreMode::Append | StoreMode::Prepend) if self.vivify.is_some() => {
+            (None, _) if joins && self.vivify.is_some() => {
+                if let Err(answer) = self.offset(self.layout, 0) {
+                    return StoreDecision::Refuse(answer);
+                }
                 item.expires = self.vivify.unwrap_or_default();
             }
             (Some(_), StoreMode::Add)
@@ -63,20 +78,61 @@ impl Store<'_> {
                 item.stale = true;
                 item.win_sent = old.win_sent;
             }
-            (Some((old, old_bytes)), StoreMode::Append | StoreMode::Prepend) => {
-                value_bytes = value_bytes.saturating_add(old_bytes);
+            (Some((old, old_bytes)), _) if joins => {
+                (join, value_bytes) = match self.join(old.layout, old_bytes) {
+                    Ok(joined) => joined,
+                    Err(answer) => return StoreDecision::Refuse(answer),
+                };
                 if value_bytes > self.value_bytes_max {
                     return StoreDecision::Refuse(Answer::NotStored);
                 }
                 item.flags = old.flags;
                 item.expires = old.expires;
-                join = if self.mode == StoreMode::Append { Join::Append } else { Join::Prepend };
+                let is_over = matches!(join, Join::Over { .. });
+                item.layout = match old.layout {
+                    // The directory is not at the end any more.
+                    Layout::Values if !is_over => Layout::Whole,
+                    layout => layout,
+                };
             }
-            (None, StoreMode::Set | StoreMode::Add)
-            | (Some(_), StoreMode::Set | StoreMode::Replace) => {}
+            (None, StoreMode::Set | StoreMode::Add) if !joins => {}
+            (None, _) => return StoreDecision::Refuse(Answer::NotStored),
+            (Some(_), _) => {}
         }
         item.cas = self.new_cas.unwrap_or_else(next_cas);
         StoreDecision::Write { item, join, value_bytes }
+    }
+
+    /// How the value joins one of `old_bytes`, and how long both are then, in bytes.
+    fn join(&self, layout: Layout, old_bytes: u64) -> Result<(Join, u64), Answer> {
+        let both_bytes = old_bytes.saturating_add(self.value_bytes);
+        match (self.offset(layout, old_bytes)?, self.mode) {
+            (Some(offset), _) => {
+                let end = offset.saturating_add(self.value_bytes);
+                Ok((Join::Over { offset }, end.max(old_bytes)))
+            }
+            (None, StoreMode::Prepend) => Ok((Join::Prepend, both_bytes)),
+            (None, _) => Ok((Join::Append, both_bytes)),
+        }
+    }
+
+    /// The byte of a value of `old_bytes` at which this begins, where it has a place.
+    fn offset(&self, layout: Layout, old_bytes: u64) -> Result<Option<u64>, Answer> {
+        let offset = match (self.place, layout) {
+            (None, _) => return Ok(None),
+            (Some(Place::Byte(offset)), _) => offset,
+            (Some(Place::Element(index)), Layout::Elements(element)) => {
+                let element = u64::from(element.get());
+                if !self.value_bytes.is_multiple_of(element) {
+                    return Err(Answer::NoRange);
+                }
+                u64::from(index) * element
+            }
+            (Some(Place::Element(_)), Layout::Whole | Layout::Values) => {
+                return Err(Answer::NoArray);
+            }
+        };
+        if offset > old_bytes { Err(Answer::NoRange) } else { Ok(Some(offset)) }
     }
 
     /// A condition on the version does not hold. 0 is no version: a plain store with it never

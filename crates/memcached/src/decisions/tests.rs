@@ -5,6 +5,7 @@ use crate::answer::Answer;
 use crate::expiry::Expiry;
 use crate::hit::Change;
 use crate::item::Item;
+use crate::layout::Layout;
 use crate::operation::{Arithmetic, Delete, Get, Recache, Store, StoreMode, Touch};
 
 const NOW_S: u64 = 1000;
@@ -32,6 +33,8 @@ fn store(mode: StoreMode) -> Store<'static> {
         invalidate: false,
         vivify: None,
         new_cas: None,
+        place: None,
+        layout: Layout::Whole,
         value_bytes_max: 10,
     }
 }

@@ -3,6 +3,7 @@
 use super::lines;
 use crate::base64::decoded_bytes;
 use crate::expiry::Expiry;
+use crate::layout::{Layout, Part};
 use crate::numbers::{parse_i64, parse_u32, parse_u64};
 use crate::operation::Recache;
 use crate::words::Words;
@@ -43,6 +44,12 @@ pub(super) struct MetaFlags {
     pub(super) initial: u64,
     /// `D`
     pub(super) delta: Option<u64>,
+    /// `r` or `e`
+    pub(super) part: Option<Part>,
+    /// `n`
+    pub(super) wants_count: bool,
+    /// `a`
+    pub(super) layout: Layout,
     /// `O`, and its token is too long.
     has_long_opaque: bool,
 }
@@ -74,6 +81,11 @@ impl MetaFlags {
             }
         }
         refusal.map_or(Ok(flags), Err)
+    }
+
+    /// Whether a letter of it is about parts of values, which only `mg` and `ms` know.
+    pub(super) fn is_of_parts(&self) -> bool {
+        self.part.is_some() || self.wants_count || self.layout != Layout::Whole
     }
 
     /// Refuses an opaque token that is too long, behind all other faults.
@@ -112,6 +124,14 @@ impl MetaFlags {
                 [mode] => self.mode = Some(*mode),
                 _ => return Err(lines::BAD_MODE_LENGTH),
             },
+            b'r' | b'e' => {
+                let parse = if letter == b'r' { Part::parse_bytes } else { Part::parse_elements };
+                let part = parse(token).filter(|_| self.part.is_none());
+                self.part = Some(part.ok_or(lines::BAD_TOKEN)?);
+            }
+            b'a' if token.is_empty() => {}
+            b'a' => self.layout = Layout::parse(token).ok_or(lines::BAD_TOKEN)?,
+            b'n' => self.wants_count = true,
             b'O' => self.has_long_opaque = token.len() >= OPAQUE_BYTES_MAX,
             // Of answers, or of proxies in between.
             b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'l' | b'h' => {}

@@ -7,6 +7,7 @@ use super::values::{Announced, take_value};
 use super::{Line, Next, Refusal, Step, lines};
 use crate::base64::{decode_in_place, decoded_bytes};
 use crate::expiry::Expiry;
+use crate::layout::Place;
 use crate::limits::{KEY_BYTES_MAX, Limits};
 use crate::numbers::parse_i64;
 use crate::operation::{Arithmetic, Delete, Get, Operation, Store, StoreMode};
@@ -56,6 +57,9 @@ pub(super) fn command<'a>(
         return store(input, line, places, now_s, limits);
     }
     let flags = match (letter, MetaFlags::parse(rest, key, now_s)) {
+        (b'd' | b'a', Ok(flags)) if flags.is_of_parts() => {
+            return line.local(input, lines::INVALID_OR_DUPLICATE);
+        }
         (_, Ok(flags)) => flags,
         (b'g', Err(refusal)) => return line.local(input, refusal),
         (_, Err(_)) => return line.local(input, lines::INVALID_OR_DUPLICATE),
@@ -128,6 +132,8 @@ fn get(flags: MetaFlags) -> Get<'static> {
         vivify: flags.vivify,
         recache: flags.recache,
         new_cas: flags.new_cas,
+        part: flags.part,
+        wants_count: flags.wants_count,
     }
 }
 
@@ -176,8 +182,8 @@ fn store<'a>(
     };
     let places = Places { flags: line.text - rest.len()..line.text, ..places };
     let parsed = MetaFlags::parse(rest, &input[places.key.clone()], now_s)
-        .and_then(|flags| Ok((mode_of(&flags)?, flags.check_opaque()?)));
-    let (mode, flags) = match parsed {
+        .and_then(|flags| Ok((mode_of(&flags)?, place_of(&flags)?, flags.check_opaque()?)));
+    let (mode, written_at, flags) = match parsed {
         Ok(parsed) => parsed,
         Err(refusal) => {
             let refusal = Refusal::Line(refusal);
@@ -186,7 +192,7 @@ fn store<'a>(
         }
     };
     // With `q` faults are told nevertheless.
-    let replaces = mode == StoreMode::Set;
+    let replaces = mode == StoreMode::Set && written_at.is_none();
     let value = Announced { bytes, is_quiet: false, replaces };
     take_value(input, line, value, limits, |head, value| {
         let (key, form) = place(head, &places, &flags);
@@ -201,6 +207,8 @@ fn store<'a>(
             invalidate: flags.invalidate,
             vivify: flags.vivify,
             new_cas: flags.new_cas,
+            place: written_at,
+            layout: flags.layout,
             value_bytes_max: limits.value_bytes_max,
         };
         Request { operation: Operation::Store(store), form }
@@ -216,4 +224,13 @@ fn mode_of(flags: &MetaFlags) -> Result<StoreMode, &'static [u8]> {
         Some(b'R') => Ok(StoreMode::Replace),
         Some(_) => Err(lines::BAD_STORE_MODE),
     }
+}
+
+/// Where a store writes. With a place it has no other mode than to set.
+fn place_of(flags: &MetaFlags) -> Result<Option<Place>, &'static [u8]> {
+    let Some(part) = flags.part else { return Ok(None) };
+    if !matches!(flags.mode, None | Some(b'S' | b'R')) {
+        return Err(lines::BAD_STORE_MODE);
+    }
+    part.to_place().map(Some).ok_or(lines::BAD_TOKEN)
 }

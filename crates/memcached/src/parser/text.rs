@@ -3,6 +3,7 @@
 use super::values::{Announced, take_value};
 use super::{Line, Local, Next, Step, lines};
 use crate::expiry::Expiry;
+use crate::layout::Layout;
 use crate::limits::{KEY_BYTES_MAX, Limits};
 use crate::numbers::{parse_i64, parse_u32, parse_u64};
 use crate::operation::{Arithmetic, Delete, Operation, Store, StoreMode, Touch};
@@ -80,6 +81,8 @@ pub(super) fn store<'a>(input: &'a mut [u8], line: Line, now_s: u64, limits: &Li
             invalidate: false,
             vivify: None,
             new_cas: None,
+            place: None,
+            layout: Layout::Whole,
             value_bytes_max: limits.value_bytes_max,
         };
         Request { operation: Operation::Store(store), form: Form::Text { is_quiet } }

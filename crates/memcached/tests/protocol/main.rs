@@ -6,6 +6,7 @@ mod classic;
 mod faults;
 mod login;
 mod meta;
+mod parts;
 mod properties;
 mod talk;
 mod told;
