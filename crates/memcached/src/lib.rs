@@ -39,6 +39,7 @@ mod binary;
 mod cache;
 mod connection;
 mod decisions;
+mod elements;
 mod expiry;
 mod hit;
 mod input;

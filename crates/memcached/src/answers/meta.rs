@@ -1,7 +1,7 @@
 //! Answers of the meta commands: two letters, and flags in the order of the client's own.
 
-use super::parts::Told;
 use super::text::{NOT_A_NUMBER, push_key, push_left};
+use super::told::Told;
 use crate::answer::Answer;
 use crate::hit::Hit;
 use crate::layout::Layout;

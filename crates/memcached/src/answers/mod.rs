@@ -7,6 +7,7 @@
 mod meta;
 mod parts;
 mod text;
+mod told;
 
 use crate::answer::{Answer, Fault};
 use crate::hit::Hit;
@@ -15,7 +16,8 @@ use crate::output::Output;
 use crate::request::{Form, Request};
 use crate::stats::Counts;
 use crate::values::ValueReader;
-use parts::{Told, from_memory, get_of, no_part};
+use parts::{from_memory, get_of, no_part};
+use told::Told;
 
 /// Takes the answers of one batch.
 #[derive(Debug)]

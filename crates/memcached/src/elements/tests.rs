@@ -1,7 +1,8 @@
 //! Parts of values against slices of a plain list.
 
-use super::{Found, Layout, Missing, Part, Path, Place};
+use super::{Found, Missing};
 use crate::answer::Fault;
+use crate::layout::{Layout, Part, Place};
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
 
@@ -166,8 +167,10 @@ fn words_of_clients_are_read() {
     for word in [&b""[..], b":", b"5:", b":6", b"-1", b"5:6:7", b"x"] {
         assert_eq!(Part::parse_bytes(word), None);
     }
-    let path = Path { indexes: [1, 2, 3, 4], depth: 4 };
-    assert_eq!(Part::parse_elements(b"1.2.3.4:9"), Some(Part::Elements { path, count: 9 }));
+    let Some(Part::Elements { path, count: 9 }) = Part::parse_elements(b"1.2.3.4:9") else {
+        panic!("nine elements of an array in three others");
+    };
+    assert_eq!(path.indexes(), [1, 2, 3, 4]);
     for word in [&b""[..], b"1.", b".1", b"1.2.3.4.5", b"1:0", b"1:", b"4294967296", b"1:2.3"] {
         assert_eq!(Part::parse_elements(word), None);
     }
