@@ -31,8 +31,8 @@ type Client struct {
 	idle     []*connection
 	isClosed bool
 
-	// isPlain says that the server knows no parts of values: it is an ordinary memcached.
-	isPlain atomic.Bool
+	// server is what is known of the server.
+	server atomic.Int32
 }
 
 // New gives a client of the server at an address: host:port, or a path of a unix socket, which

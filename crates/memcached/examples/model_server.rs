@@ -1,6 +1,6 @@
 //! Serves the model cache over TCP, a thread a connection: what conformance is tried with.
 //!
-//! `cargo run --release -p memcached --example model_server -- [PORT] [USER:PASSWORD]`
+//! `cargo run --release -p memcached --example model_server -- [PORT] [USER:PASSWORD] [VALUE_BYTES_MAX]`
 //!
 //! `debugtime SECONDS` at the front of what is received moves the clock, as memcached's own build
 //! for tests does.
@@ -37,9 +37,10 @@ fn serve(
     mut socket: TcpStream,
     cache: &Mutex<ModelCache>,
     account: Option<(String, String)>,
+    value_bytes_max: u64,
 ) -> std::io::Result<()> {
     socket.set_nodelay(true)?;
-    let limits = Limits { value_bytes_max: 1 << 20, ..Limits::default() };
+    let limits = Limits { value_bytes_max, ..Limits::default() };
     let mut connection = Connection::<ModelCache>::new(limits);
     let mut account = account.map(|(user, password)| Account(user, password));
     loop {
@@ -93,18 +94,19 @@ fn main() -> std::io::Result<()> {
     let account = args().nth(2).and_then(|text| {
         text.split_once(':').map(|(user, password)| (user.to_owned(), password.to_owned()))
     });
+    let value_bytes_max = args().nth(3).and_then(|text| text.parse().ok()).unwrap_or(1 << 20);
     let mut cache = ModelCache::default();
     let figures = cache.figures_mut();
     figures.pid = std::process::id();
     figures.version = "1.6.38-tamis".to_owned();
     figures.connections_max = 1024;
     figures.threads = 4;
-    figures.value_bytes_max = 1 << 20;
+    figures.value_bytes_max = value_bytes_max;
     let cache = Arc::new(Mutex::new(cache));
     let listener = TcpListener::bind(("127.0.0.1", port.parse().unwrap_or(11211)))?;
     for socket in listener.incoming() {
         let (socket, cache, account) = (socket?, Arc::clone(&cache), account.clone());
-        std::thread::spawn(move || serve(socket, &cache, account));
+        std::thread::spawn(move || serve(socket, &cache, account, value_bytes_max));
     }
     Ok(())
 }

@@ -16,8 +16,7 @@ use crate::output::Output;
 use crate::request::{Form, Request};
 use crate::stats::Counts;
 use crate::values::ValueReader;
-use parts::{from_memory, get_of, no_part};
-use told::Told;
+use told::{Told, from_memory, get_of, no_part};
 
 /// Takes the answers of one batch.
 #[derive(Debug)]

@@ -1,28 +1,19 @@
 //! Which bytes of a value answer a read: all of them, a range, or elements.
 
-use super::told::Told;
+use super::told::{Told, get_of};
 use super::{Answers, meta};
 use crate::answer::Fault;
 use crate::elements::{Found, Missing};
 use crate::hit::Hit;
-use crate::operation::{Get, Operation};
 use crate::request::Request;
 use crate::values::{ValueReader, ValueSource};
 
 /// A longer part is read when it is sent, in bytes.
 const WHOLE_BYTES_MAX: u64 = 64 << 10;
 
-/// The read that a value answers.
-pub(super) fn get_of<'a>(request: &Request<'a>) -> Get<'a> {
-    match request.operation {
-        Operation::Get(get) => get,
-        operation => panic!("a value answers a read, and not {operation:?}"),
-    }
-}
-
 impl<'a, R: ValueReader> Answers<'a, R> {
     /// Answers a read from a value of `value_bytes` of which any part can be read. What the client
-    /// wants of it, all or a part ([`Get::part`]), is read now, or when it is sent if it is long.
+    /// wants of it, all or a part ([`crate::Get::part`]), is read now, or when it is sent if it is long.
     ///
     /// # Panics
     /// As [`Answers::answer`] does.
@@ -91,20 +82,4 @@ impl<'a, R: ValueReader> Answers<'a, R> {
             self.output.bytes.extend_from_slice(b"\r\n");
         }
     }
-}
-
-/// Reads of a value that is in memory.
-pub(super) fn from_memory(
-    value: &[u8],
-) -> impl FnMut(u64, &mut [u8]) -> Result<(), Fault> + use<'_> {
-    |offset, out| {
-        let offset = offset as usize;
-        out.copy_from_slice(&value[offset..offset + out.len()]);
-        Ok(())
-    }
-}
-
-/// Reads of a value that comes only as a whole.
-pub(super) fn no_part(_offset: u64, _out: &mut [u8]) -> Result<(), Fault> {
-    Err(Fault::Other("this cache reads no parts of long values".into()))
 }

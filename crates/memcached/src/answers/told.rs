@@ -4,7 +4,8 @@ use crate::answer::Fault;
 use crate::elements::{Found, Missing};
 use crate::hit::Hit;
 use crate::layout::Part;
-use crate::operation::Get;
+use crate::operation::{Get, Operation};
+use crate::request::Request;
 
 /// What is sent of a value, and what is told of it.
 #[derive(Clone, Copy, Debug)]
@@ -42,4 +43,28 @@ impl Told {
         };
         Ok(Told { found, value_bytes, count })
     }
+}
+
+/// The read that a value answers.
+pub(super) fn get_of<'a>(request: &Request<'a>) -> Get<'a> {
+    match request.operation {
+        Operation::Get(get) => get,
+        operation => panic!("a value answers a read, and not {operation:?}"),
+    }
+}
+
+/// Reads of a value that is in memory.
+pub(super) fn from_memory(
+    value: &[u8],
+) -> impl FnMut(u64, &mut [u8]) -> Result<(), Fault> + use<'_> {
+    |offset, out| {
+        let offset = offset as usize;
+        out.copy_from_slice(&value[offset..offset + out.len()]);
+        Ok(())
+    }
+}
+
+/// Reads of a value that comes only as a whole.
+pub(super) fn no_part(_offset: u64, _out: &mut [u8]) -> Result<(), Fault> {
+    Err(Fault::Other("this cache reads no parts of long values".into()))
 }

@@ -108,8 +108,9 @@ fn values_of_any_length_are_read_by_their_directory() {
                  mg a v e2.1\r\nmg a e2 n a\r\nmg a n a\r\nmg a v e3\r\nmg a v e0.0\r\n\
                  mg a v e0:2\r\nmg a v r0:5 n a\r\n";
     let said = [store("a", "a*", &outer), asked.into()].concat();
-    let expected = "HD\r\nVA 5\r\nfirst\r\nVA 6 a2 n3\r\n112233\r\nVA 2\r\n33\r\nVA 4 n2\r\n2233\r\n\
-         VA 4\r\ndeep\r\nVA 0\r\n\r\nHD n2 a*\r\nHD n3 a*\r\nNR\r\nNA\r\nNA\r\n";
+    let expected = "HD\r\nVA 5\r\nfirst\r\nVA 6 a2 n3\r\n112233\r\nVA 2\r\n33\r\nVA 4 n2\r\n\
+                    2233\r\nVA 4\r\ndeep\r\nVA 0\r\n\r\nHD n2 a*\r\nHD n3 a*\r\nNR\r\nNA\r\n\
+                    NA\r\n";
     let answers = talk(&said);
     let rest = answers.strip_prefix(expected).unwrap_or_else(|| panic!("{answers}"));
     assert_eq!(rest, "VA 5 n3 a*\r\nfirst\r\n");
@@ -129,7 +130,7 @@ fn what_is_no_array_is_told_and_never_a_panic() {
     ];
     assert_eq!(
         talk(said.concat()),
-        "HD\r\nHD\r\nHD\r\nNA a*\r\nNA\r\nNA\r\nNA\r\nNA\r\nHD n1\r\nHD\r\nSTORED\r\nNA\r\n"
+        "HD\r\nHD\r\nHD\r\nNA\r\nNA\r\nNA\r\nNA\r\nNA\r\nHD n1\r\nHD\r\nSTORED\r\nNA\r\n"
     );
 }
 
