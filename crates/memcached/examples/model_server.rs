@@ -1,6 +1,7 @@
 //! Serves the model cache over TCP, a thread a connection: what conformance is tried with.
 //!
-//! `cargo run --release -p memcached --example model_server -- [PORT] [USER:PASSWORD] [VALUE_BYTES_MAX]`
+//! `cargo run --release -p memcached --example model_server -- [PORT] [USER:PASSWORD]
+//! [VALUE_BYTES_MAX]`
 //!
 //! `debugtime SECONDS` at the front of what is received moves the clock, as memcached's own build
 //! for tests does.

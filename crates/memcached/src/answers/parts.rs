@@ -13,7 +13,8 @@ const WHOLE_BYTES_MAX: u64 = 64 << 10;
 
 impl<'a, R: ValueReader> Answers<'a, R> {
     /// Answers a read from a value of `value_bytes` of which any part can be read. What the client
-    /// wants of it, all or a part ([`crate::Get::part`]), is read now, or when it is sent if it is long.
+    /// wants of it, all or a part ([`crate::Get::part`]), is read now, or when it is sent if it is
+    /// long.
     ///
     /// # Panics
     /// As [`Answers::answer`] does.
