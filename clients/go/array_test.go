@@ -75,13 +75,6 @@ func TestAnArrayIsASlice(t *testing.T) {
 	})
 }
 
-func min(a, b int) int {
-	if a < b {
-		return a
-	}
-	return b
-}
-
 func isChanging(err error) bool { return errors.Is(err, tamis.ErrChanging) }
 
 func TestAListHoldsValuesArraysAndLists(t *testing.T) {

@@ -98,7 +98,7 @@ func begin() {
 			panic(err)
 		}
 		socket := filepath.Join(folder, "memcached")
-		words := []string{"-s", socket, "-m", "1024", "-t", "2", "-I", "128m"}
+		words := []string{"-s", socket, "-m", "2048", "-t", "2", "-I", "128m"}
 		if os.Geteuid() == 0 {
 			words = append(words, "-u", "root")
 		}

@@ -24,6 +24,7 @@ mod clients;
 mod data_sets;
 mod failure;
 mod fuzz;
+mod go_client;
 mod program;
 mod soak;
 mod steps;
