@@ -1,8 +1,8 @@
 //! `cargo xtask test`: the test command of the README and of CI.
 //!
 //! In the order of what breaks soonest: form, laws, lints, links, tests, the client in Go, the
-//! canary, and then the server with real clients in short form. It works in a fresh clone without input, needs no clock
-//! to be right, and ends with one line: `N passed, N failed`.
+//! canary, and then the server with real clients in short form. It works in a fresh clone without
+//! input, needs no clock to be right, and ends with one line: `N passed, N failed`.
 
 use std::path::Path;
 
