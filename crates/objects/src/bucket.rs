@@ -66,7 +66,7 @@ pub use expiry::Expired;
 pub use get::Reader;
 pub use info::{Metadata, ObjectInfo};
 pub use list::{ListOptions, Listed, Listing, position_behind_key, position_behind_prefix};
-pub use moments::Moment;
+pub use moments::{MOMENT_COUNTS, Moment, moment_number};
 pub use put::{FinishOptions, Put, PutOptions, Writer};
 pub use repair::{
     BucketRepair, DamagedObject, LostPart, Owner, RepairOptions, RepairProgress, RepairStage,

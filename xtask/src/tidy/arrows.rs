@@ -31,6 +31,7 @@ const ARROWS: [(&str, &[&str]); 29] = [
     ("accounts", &[]),
     ("tenants", &["accounts"]),
     ("memcached", &[]),
+    ("items", &["memcached", "buckets", "objects", "store", "format"]),
     ("door", &["store", "engine", "disk", "threads", "format"]),
     ("nbd", &["door", "store", "engine", "disk", "threads", "format"]),
     ("admin", &["buckets", "objects", "store", "engine", "disk", "threads", "format"]),

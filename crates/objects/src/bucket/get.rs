@@ -17,6 +17,10 @@ pub struct Reader {
 }
 
 impl Reader {
+    pub(super) fn new(info: ObjectInfo, value: ValueReader) -> Self {
+        Self { info, value }
+    }
+
     /// The object without its bytes.
     #[must_use]
     pub fn info(&self) -> &ObjectInfo {

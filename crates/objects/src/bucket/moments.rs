@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use format::objects::settings::slot_of;
 
 /// Counts of a bucket, one for each slot of keys: 512 KiB.
-const COUNTS: usize = 1 << u16::BITS;
+pub const MOMENT_COUNTS: usize = 1 << u16::BITS;
 
 /// A moment at which nobody was changing a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,22 +22,22 @@ pub(super) struct Moments(Box<[AtomicU64]>);
 
 impl Moments {
     pub(super) fn new() -> Self {
-        Self((0..COUNTS).map(|_| AtomicU64::new(0)).collect())
+        Self((0..MOMENT_COUNTS).map(|_| AtomicU64::new(0)).collect())
     }
 
     pub(super) fn moment(&self, key: &[u8]) -> Option<Moment> {
-        let count = self.0[number_of(key)].load(Ordering::SeqCst);
+        let count = self.0[moment_number(key)].load(Ordering::SeqCst);
         count.is_multiple_of(2).then_some(Moment(count))
     }
 
     pub(super) fn is_unchanged(&self, key: &[u8], since: Moment) -> bool {
-        self.0[number_of(key)].load(Ordering::SeqCst) == since.0
+        self.0[moment_number(key)].load(Ordering::SeqCst) == since.0
     }
 
     /// Says that a batch is changing these keys, whose stripes its caller has locked, until the
     /// answer is dropped.
     pub(super) fn change<'a, 'k>(&'a self, keys: impl Iterator<Item = &'k [u8]>) -> Changing<'a> {
-        let mut numbers: Vec<usize> = keys.map(number_of).collect();
+        let mut numbers: Vec<usize> = keys.map(moment_number).collect();
         numbers.sort_unstable();
         numbers.dedup();
         for &number in &numbers {
@@ -61,6 +61,8 @@ impl Drop for Changing<'_> {
     }
 }
 
-fn number_of(key: &[u8]) -> usize {
+/// Which of the [`MOMENT_COUNTS`] counts is that of a key: keys of one count share their moments.
+#[must_use]
+pub fn moment_number(key: &[u8]) -> usize {
     usize::from(slot_of(key))
 }

@@ -9,6 +9,7 @@
 //! short values is one request to the engine and one of the index (Multes++ gathers likewise).
 //! Later calls of a transaction see what earlier ones have staged.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use format::objects::record::{ETag, ObjectRecord, Value};
@@ -16,10 +17,11 @@ use store::Durability;
 
 use super::edit::Edit;
 use super::error::BucketError;
+use super::get::Reader;
 use super::info::{Metadata, ObjectInfo, check_key, has_expired};
 use super::put::new_record;
 use super::{Bucket, Core};
-use crate::values::{Pinned, TOGETHER_BYTES_MAX};
+use crate::values::{Pinned, TOGETHER_BYTES_MAX, ValueReader, ValueWriter, WrittenValue};
 
 /// What an object that a transaction puts says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,22 +38,54 @@ pub struct Transaction<'a> {
     core: &'a Core,
     edit: Edit<'a>,
     now_ms: u64,
-    slots: BTreeMap<Vec<u8>, Slot>,
+    slots: BTreeMap<Vec<u8>, Slot<'a>>,
 }
 
 /// What a key had, and what it is to have.
-struct Slot {
+struct Slot<'a> {
     before: Option<ObjectRecord>,
-    now: Option<Staged>,
+    now: Option<Staged<'a>>,
     is_changed: bool,
 }
 
 /// An object as the transaction leaves it.
-struct Staged {
-    /// Its value is that of before, or empty where there are bytes.
+struct Staged<'a> {
+    /// Its value is that of before, or empty where there is new content.
     record: ObjectRecord,
-    /// What it is to hold, if that is new.
-    bytes: Option<Vec<u8>>,
+    content: Content<'a>,
+}
+
+/// What an object is to hold.
+enum Content<'a> {
+    /// What it held before.
+    Kept,
+    /// These bytes, which the commit writes together with others.
+    Bytes(Cow<'a, [u8]>),
+    /// A value that is written already.
+    Written(WrittenValue),
+}
+
+impl Staged<'_> {
+    fn info(&self) -> ObjectInfo {
+        let info = ObjectInfo::from(self.record.clone());
+        match &self.content {
+            Content::Kept => info,
+            Content::Bytes(bytes) => ObjectInfo { size_bytes: bytes.len() as u64, ..info },
+            Content::Written(written) => {
+                let size_bytes = written.value().length_bytes().unwrap_or_default();
+                ObjectInfo { size_bytes, ..info }
+            }
+        }
+    }
+
+    /// The value that bytes are read from; none: the bytes are here.
+    fn stored_value(&self) -> Option<&Value> {
+        match &self.content {
+            Content::Kept => Some(&self.record.value),
+            Content::Written(written) => Some(written.value()),
+            Content::Bytes(_) => None,
+        }
+    }
 }
 
 impl Bucket {
@@ -71,22 +105,41 @@ impl Bucket {
         let edit = self.core.edit(keys);
         Ok(Transaction { core: &self.core, edit, now_ms, slots: BTreeMap::new() })
     }
+
+    /// Writes a value of any length that a transaction is to put. Dropped, it leaves nothing.
+    #[must_use]
+    pub fn value_writer(&self) -> ValueWriter {
+        self.core.values.writer(self.core.segments)
+    }
+
+    /// Reads what a [`ValueWriter`] has written and no object names yet.
+    ///
+    /// # Panics
+    /// If the value is of another bucket.
+    #[must_use]
+    pub fn read_written(&self, written: &WrittenValue) -> ValueReader {
+        let values = &self.core.values;
+        match values.pin(values.lookup(), written.value()) {
+            Some(pinned) => pinned.reader(values),
+            None => panic!("a value that is written is held"),
+        }
+    }
+
+    /// All versions that objects of the bucket have had by now are below this number.
+    #[must_use]
+    pub fn next_version(&self) -> u64 {
+        self.core.versions.peek()
+    }
 }
 
-impl Transaction<'_> {
+impl<'a> Transaction<'a> {
     /// The object of a key, as the transaction has it by now.
     ///
     /// # Errors
     /// [`BucketError::DamagedEntry`]: the key cannot be changed; [`BucketError`].
     pub fn get(&mut self, key: &[u8]) -> Result<Option<ObjectInfo>, BucketError> {
         let slot = self.slot(key)?;
-        Ok(slot.now.as_ref().map(|staged| {
-            let info = ObjectInfo::from(staged.record.clone());
-            match &staged.bytes {
-                Some(bytes) => ObjectInfo { size_bytes: bytes.len() as u64, ..info },
-                None => info,
-            }
-        }))
+        Ok(slot.now.as_ref().map(Staged::info))
     }
 
     /// The bytes of an object; none: there is no object.
@@ -94,22 +147,31 @@ impl Transaction<'_> {
     /// # Errors
     /// [`BucketError::Value`] with the bytes that are lost; [`BucketError`].
     pub fn read(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, BucketError> {
+        if let Some(Staged { content: Content::Bytes(bytes), .. }) = &self.slot(key)?.now {
+            return Ok(Some(bytes.to_vec()));
+        }
+        let Some(mut reader) = self.reader(key)? else { return Ok(None) };
+        let mut bytes = vec![0; reader.info().size_bytes as usize];
+        let read = reader.read_at(0, &mut bytes)?;
+        assert!(read == bytes.len(), "an object knows how long it is");
+        Ok(Some(bytes))
+    }
+
+    /// Reads an object part by part, also behind the end of the transaction; none: there is no
+    /// object, or the transaction has put its bytes and only [`Transaction::read`] has them.
+    ///
+    /// # Errors
+    /// [`BucketError`].
+    pub fn reader(&mut self, key: &[u8]) -> Result<Option<Reader>, BucketError> {
         let core = self.core;
         let Some(staged) = &self.slot(key)?.now else { return Ok(None) };
-        if let Some(bytes) = &staged.bytes {
-            return Ok(Some(bytes.clone()));
-        }
-        let value = &staged.record.value;
-        let pinned = core.values.pin(core.values.lookup(), value);
+        let Some(value) = staged.stored_value() else { return Ok(None) };
         // The key is locked, so nobody releases the value of its record.
-        let pinned: Pinned = match pinned {
+        let pinned: Pinned = match core.values.pin(core.values.lookup(), value) {
             Some(pinned) => pinned,
             None => panic!("a locked key names its value"),
         };
-        let mut bytes = vec![0; value.length_bytes().unwrap_or_default() as usize];
-        let read = pinned.reader(&core.values).read_at(0, &mut bytes)?;
-        assert!(read == bytes.len(), "an object knows how long it is");
-        Ok(Some(bytes))
+        Ok(Some(Reader::new(staged.info(), pinned.reader(&core.values))))
     }
 
     /// A version for an object that is put or described; no other has it.
@@ -131,19 +193,46 @@ impl Transaction<'_> {
     pub fn put(
         &mut self,
         key: &[u8],
-        bytes: Vec<u8>,
+        bytes: impl Into<Cow<'a, [u8]>>,
         description: Description,
         version: u64,
         etag: Option<ETag>,
     ) -> Result<(), BucketError> {
+        let bytes = bytes.into();
         assert!(bytes.len() <= TOGETHER_BYTES_MAX, "a value of {} bytes", bytes.len());
+        self.put_content(key, Content::Bytes(bytes), description, version, etag)
+    }
+
+    /// As [`Transaction::put`], of a value of any length that [`Bucket::value_writer`] has written.
+    ///
+    /// # Errors
+    /// [`BucketError`].
+    pub fn put_written(
+        &mut self,
+        key: &[u8],
+        written: WrittenValue,
+        description: Description,
+        version: u64,
+        etag: Option<ETag>,
+    ) -> Result<(), BucketError> {
+        self.put_content(key, Content::Written(written), description, version, etag)
+    }
+
+    fn put_content(
+        &mut self,
+        key: &[u8],
+        content: Content<'a>,
+        description: Description,
+        version: u64,
+        etag: Option<ETag>,
+    ) -> Result<(), BucketError> {
         let etag = etag.unwrap_or_else(|| etag_of(version));
         let now_ms = self.now_ms;
         let slot = self.slot(key)?;
         let Description { metadata, expires_unix_ms } = description;
         let record = new_record(version, etag, Value::EMPTY, now_ms, metadata);
         let record = ObjectRecord { expires_unix_ms, ..record };
-        slot.now = Some(Staged { record, bytes: Some(bytes) });
+        slot.now = Some(Staged { record, content });
         slot.is_changed = true;
         Ok(())
     }
@@ -207,18 +296,29 @@ impl Transaction<'_> {
         let Self { core, mut edit, mut slots, .. } = self;
         slots.retain(|_, slot| slot.is_changed);
         let staged = slots.values().filter_map(|slot| slot.now.as_ref());
-        let values: Vec<&[u8]> = staged.filter_map(|staged| staged.bytes.as_deref()).collect();
+        let bytes = staged.filter_map(|staged| match &staged.content {
+            Content::Bytes(bytes) => Some(&bytes[..]),
+            Content::Kept | Content::Written(_) => None,
+        });
+        let values: Vec<&[u8]> = bytes.collect();
         let written = core.values.write_together(core.segments, &values)?;
         let mut named = edit.values.name_together(written).into_iter();
         for (key, Slot { before, now, .. }) in slots {
             match (before, now) {
                 (Some(before), None) => edit.remove_object(&key, &before)?,
                 (None, None) => (), // It was put and removed again.
-                (before, Some(Staged { record, bytes: None })) => {
-                    edit.set_record(&key, before.as_ref(), &record);
-                }
-                (before, Some(Staged { record, bytes: Some(_) })) => {
-                    let Some(value) = named.next() else { panic!("each value is written") };
+                (before, Some(Staged { record, content })) => {
+                    let value = match content {
+                        Content::Kept => {
+                            edit.set_record(&key, before.as_ref(), &record);
+                            continue;
+                        }
+                        Content::Written(written) => edit.values.name(written),
+                        Content::Bytes(_) => match named.next() {
+                            Some(value) => value,
+                            None => panic!("each value is written"),
+                        },
+                    };
                     let record = ObjectRecord { value, ..record };
                     edit.set_object(&key, before.as_ref(), &record)?;
                 }
@@ -230,11 +330,12 @@ impl Transaction<'_> {
         core.make_durable(durability)
     }
 
-    fn slot(&mut self, key: &[u8]) -> Result<&mut Slot, BucketError> {
+    fn slot(&mut self, key: &[u8]) -> Result<&mut Slot<'a>, BucketError> {
         if !self.slots.contains_key(key) {
             let before = self.core.record(key)?;
             let living = before.as_ref().filter(|record| !has_expired(record, self.now_ms));
-            let now = living.map(|record| Staged { record: record.clone(), bytes: None });
+            let now =
+                living.map(|record| Staged { record: record.clone(), content: Content::Kept });
             self.slots.insert(key.to_vec(), Slot { before, now, is_changed: false });
         }
         match self.slots.get_mut(key) {

@@ -28,6 +28,11 @@ impl Versions {
         Self(Mutex::new(Numbers { next: end, end }))
     }
 
+    /// The number that is given next.
+    pub(super) fn peek(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).next
+    }
+
     /// The next number. Who asks for the version of an object holds the lock of its key.
     pub(super) fn next(&self, index: &dyn Index) -> Result<u64, BucketError> {
         let mut numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);

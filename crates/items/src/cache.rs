@@ -1,0 +1,116 @@
+//! The cache of one connection: requests in order, alike ones together.
+
+use memcached::{Answer, Answers, Cache, Counts, Fault, Figures, Operation, Request, Store};
+
+use crate::fault::fault_of;
+use crate::items::Items;
+use crate::long::{ItemReader, ItemWriter};
+
+/// The items of a bucket as one connection, or one thread, sees them. [`Items::connection`] makes
+/// one.
+pub struct ItemsConnection {
+    items: Items,
+}
+
+impl ItemsConnection {
+    pub(crate) fn new(items: Items) -> Self {
+        Self { items }
+    }
+
+    fn run_next<'r>(
+        &self,
+        requests: &'r [Request<'r>],
+        now_s: u64,
+        answers: &mut Answers<'_, ItemReader>,
+    ) -> &'r [Request<'r>] {
+        let shared = self.items.shared();
+        let Some((request, behind)) = requests.split_first() else { return requests };
+        match &request.operation {
+            Operation::Get(get) if get.touch.is_none() => {
+                shared.get(request, get, now_s, answers);
+                behind
+            }
+            Operation::Inspect { key } => {
+                match shared.inspect(key, now_s) {
+                    Ok(answer) => answers.answer(answer),
+                    Err(fault) => answers.fail(&fault),
+                }
+                behind
+            }
+            Operation::Flush { at_s } => {
+                match shared.flushes.flush(&shared.bucket, *at_s, shared.durability) {
+                    Ok(()) => answers.answer(Answer::Flushed),
+                    Err(error) => answers.fail(&fault_of(&error)),
+                }
+                behind
+            }
+            _ => {
+                let alike = requests.iter().take_while(|request| is_change(&request.operation));
+                let (changes, behind) = requests.split_at(alike.count());
+                shared.change(changes, now_s, answers);
+                behind
+            }
+        }
+    }
+}
+
+/// Whether an operation is carried out in a transaction, together with its neighbours.
+fn is_change(operation: &Operation<'_>) -> bool {
+    match operation {
+        Operation::Get(get) => get.touch.is_some(),
+        Operation::Inspect { .. } | Operation::Flush { .. } => false,
+        Operation::Store(_)
+        | Operation::Delete(_)
+        | Operation::Arithmetic(_)
+        | Operation::Touch(_) => true,
+    }
+}
+
+impl Cache for ItemsConnection {
+    type Writer = ItemWriter;
+    type Reader = ItemReader;
+
+    fn run(&mut self, requests: &[Request<'_>], now_s: u64, answers: &mut Answers<'_, ItemReader>) {
+        if let Err(fault) = self.items.shared().flush_if_due(now_s) {
+            return requests.iter().for_each(|_| answers.fail(&fault));
+        }
+        let mut rest = requests;
+        while !rest.is_empty() {
+            rest = self.run_next(rest, now_s, answers);
+        }
+    }
+
+    fn begin_store(&mut self, _store: &Store<'_>, _now_s: u64) -> Result<ItemWriter, Fault> {
+        Ok(ItemWriter::new(&self.items.shared().bucket))
+    }
+
+    fn finish_store(
+        &mut self,
+        writer: ItemWriter,
+        store: &Store<'_>,
+        now_s: u64,
+    ) -> Result<Answer, Fault> {
+        let shared = self.items.shared();
+        shared.flush_if_due(now_s)?;
+        shared.store_long(store, writer, now_s)
+    }
+
+    fn figures(&mut self, _now_s: u64) -> Figures {
+        let shared = self.items.shared();
+        let held = shared.bucket.figures();
+        shared.totals.fill(Figures {
+            items: held.objects,
+            bytes: held.object_bytes,
+            bytes_max: shared.bucket.quota_bytes().unwrap_or(0),
+            ..Figures::default()
+        })
+    }
+
+    fn count(&mut self, counts: &Counts) {
+        self.items.shared().totals.count(counts);
+    }
+
+    fn reset_counts(&mut self) {
+        self.items.shared().totals.reset();
+    }
+}

@@ -1,0 +1,190 @@
+//! Opening a bucket as a cache, and what all its connections share.
+
+use std::sync::Arc;
+
+use buckets::OpenBucket;
+use memcached::{Fault, Operation, Request};
+use objects::bucket::{Bucket, BucketError};
+use store::Durability;
+
+use crate::cache::ItemsConnection;
+use crate::fault::fault_of;
+use crate::flush::Flushes;
+use crate::hot::HotItems;
+use crate::totals::Totals;
+use crate::upkeep::Upkeep;
+
+/// How a bucket serves as a cache.
+#[derive(Clone, Copy, Debug)]
+pub struct ItemsOptions {
+    /// Memory for items that are read often, in bytes: keys, values, and about 136 bytes with each.
+    pub hot_bytes: u64,
+    /// Whether a change is answered when it is in the store's order, or when no crash can take it
+    /// back.
+    pub durability: Durability,
+    /// Whether a thread deletes what a flush has ended; else [`Items::clean_some`] is to be called.
+    pub has_upkeep: bool,
+}
+
+impl Default for ItemsOptions {
+    /// 64 MiB; acknowledged; with upkeep.
+    fn default() -> Self {
+        Self { hot_bytes: 64 << 20, durability: Durability::Acknowledged, has_upkeep: true }
+    }
+}
+
+/// Why a bucket cannot serve as a cache.
+#[derive(Debug, thiserror::Error)]
+pub enum ItemsError {
+    /// The bucket did not answer.
+    #[error(transparent)]
+    Bucket(#[from] BucketError),
+    /// The bucket's note of its last flush is damaged, or of a newer program.
+    #[error("the bucket's document memcached.flush is none that this program can read")]
+    Flushes,
+    /// The machine gives no thread.
+    #[error("start the thread that cleans a cache: {0}")]
+    Thread(#[source] std::io::Error),
+}
+
+/// The items of a bucket, for any number of connections; a clone is the same.
+///
+/// ```
+/// # use buckets::{Buckets, BucketsOptions, NewBucket};
+/// # use store::{CreateOptions, Options, Store};
+/// use items::{Items, ItemsOptions};
+/// use memcached::{Connection, Limits, Next};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let disk = store::create_in_memory(&CreateOptions::new(64 << 20), 1)?;
+/// # let store = Store::open_in_memory(&disk, Options::default())?;
+/// # let buckets = Buckets::start(store.client().clone(), BucketsOptions::default())?;
+/// buckets.create("sessions", &NewBucket::default())?;
+/// let items = Items::open(buckets.open("sessions")?, ItemsOptions::default())?;
+/// let mut cache = items.connection();
+/// let mut connection = Connection::new(Limits::default());
+/// let request = b"set a 0 0 2\r\nhi\r\nget a\r\n";
+/// connection.room()[..request.len()].copy_from_slice(request);
+/// connection.received(request.len());
+/// assert_eq!(connection.run(&mut cache, 1_700_000_000), Next::Send);
+/// assert_eq!(connection.chunk()?, b"STORED\r\nVALUE a 0 2\r\nhi\r\nEND\r\n");
+/// # drop((connection, cache, items));
+/// # buckets.close()?;
+/// # store.close()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Items {
+    shared: Arc<Shared>,
+    _upkeep: Option<Arc<Upkeep>>,
+}
+
+/// What connections and upkeep share.
+pub(crate) struct Shared {
+    pub(crate) bucket: Bucket,
+    pub(crate) durability: Durability,
+    pub(crate) hot: HotItems,
+    pub(crate) flushes: Flushes,
+    pub(crate) totals: Totals,
+    /// The bucket stays open as long as it serves as a cache.
+    _open: Option<OpenBucket>,
+}
+
+impl Items {
+    /// The items of an open bucket.
+    ///
+    /// # Errors
+    /// [`ItemsError`].
+    pub fn open(bucket: OpenBucket, options: ItemsOptions) -> Result<Self, ItemsError> {
+        Self::of((*bucket).clone(), Some(bucket), options)
+    }
+
+    /// As [`Items::open`], of a bucket that its caller keeps open.
+    ///
+    /// # Errors
+    /// [`ItemsError`].
+    pub fn over(bucket: Bucket, options: ItemsOptions) -> Result<Self, ItemsError> {
+        Self::of(bucket, None, options)
+    }
+
+    fn of(
+        bucket: Bucket,
+        open: Option<OpenBucket>,
+        options: ItemsOptions,
+    ) -> Result<Self, ItemsError> {
+        let flushes = Flushes::open(&bucket)?.ok_or(ItemsError::Flushes)?;
+        let shared = Arc::new(Shared {
+            bucket,
+            durability: options.durability,
+            hot: HotItems::new(options.hot_bytes),
+            flushes,
+            totals: Totals::default(),
+            _open: open,
+        });
+        let upkeep = match options.has_upkeep {
+            true => Some(Arc::new(Upkeep::start(&shared).map_err(ItemsError::Thread)?)),
+            false => None,
+        };
+        Ok(Self { shared, _upkeep: upkeep })
+    }
+
+    /// A cache for one connection, or for one thread with many.
+    #[must_use]
+    pub fn connection(&self) -> ItemsConnection {
+        ItemsConnection::new(self.clone())
+    }
+
+    /// Whether a batch may wait for the disk: it reads an item that is not in memory. What changes
+    /// items reads the index, which is in memory but for large buckets, and is taken by the write
+    /// buffer; values that are joined or come in parts wait.
+    #[must_use]
+    pub fn would_wait(&self, requests: &[Request<'_>]) -> bool {
+        let is_hot = |key| self.shared.hot.answers(&self.shared.bucket, key);
+        requests.iter().any(|request| match &request.operation {
+            Operation::Get(get) => !is_hot(get.key),
+            Operation::Inspect { key } => !is_hot(key),
+            Operation::Arithmetic(sum) => !is_hot(sum.key),
+            Operation::Store(_) | Operation::Delete(_) | Operation::Touch(_) => false,
+            Operation::Flush { .. } => true,
+        })
+    }
+
+    /// What hot items take now: their number, and bytes of memory.
+    #[must_use]
+    pub fn hot_figures(&self) -> (u64, u64) {
+        let figures = self.shared.hot.figures();
+        (figures.items, figures.bytes)
+    }
+
+    /// Deletes up to about `objects_max` objects that a flush has ended; returns whether there may
+    /// be more.
+    ///
+    /// # Errors
+    /// [`BucketError`]; what was deleted stays so.
+    pub fn clean_some(&self, objects_max: usize, now_s: u64) -> Result<bool, BucketError> {
+        let mut cleaning = crate::upkeep::Cleaning::default();
+        let mut left = objects_max;
+        loop {
+            let step = left.min(crate::upkeep::STEP_OBJECTS);
+            if !cleaning.step(&self.shared, step, now_s)? {
+                return Ok(false);
+            }
+            left -= step;
+            if left == 0 {
+                return Ok(true);
+            }
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+impl Shared {
+    /// Carries out a flush whose time has come.
+    pub(crate) fn flush_if_due(&self, now_s: u64) -> Result<(), Fault> {
+        let flushed = self.flushes.flush_if_due(&self.bucket, now_s, self.durability);
+        flushed.map_err(|error| fault_of(&error))
+    }
+}

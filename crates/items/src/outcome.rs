@@ -1,0 +1,41 @@
+//! What became of a request whose answer waits for a commit.
+
+use memcached::{Answer, Answers, Fault, Hit};
+
+use crate::long::ItemReader;
+
+/// An answer that is given when the changes before it are made.
+pub(crate) enum Outcome {
+    Answer(Answer),
+    Hit(Hit, HitValue),
+    Fault(Fault),
+}
+
+/// The value of an item that was read and changed.
+pub(crate) enum HitValue {
+    /// The client does not want it.
+    Unwanted {
+        value_bytes: u64,
+    },
+    Whole(Vec<u8>),
+    Long {
+        value_bytes: u64,
+        reader: ItemReader,
+    },
+}
+
+impl Outcome {
+    pub(crate) fn give(self, answers: &mut Answers<'_, ItemReader>) {
+        match self {
+            Self::Answer(answer) => answers.answer(answer),
+            Self::Fault(fault) => answers.fail(&fault),
+            Self::Hit(hit, HitValue::Whole(value)) => answers.hit(&hit, &value),
+            Self::Hit(hit, HitValue::Unwanted { value_bytes }) => {
+                answers.hit_without_value(&hit, value_bytes);
+            }
+            Self::Hit(hit, HitValue::Long { value_bytes, reader }) => {
+                answers.hit_streamed(&hit, value_bytes, reader);
+            }
+        }
+    }
+}

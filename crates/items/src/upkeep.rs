@@ -1,0 +1,106 @@
+//! A thread that deletes what a flush has ended: no reader finds it, and this gives its room back.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use objects::bucket::{BucketError, Condition, DeleteOptions, ListOptions};
+use store::Durability;
+
+use crate::items::Shared;
+
+/// Objects that are looked at in one step.
+pub(crate) const STEP_OBJECTS: usize = 256;
+/// Pause between two looks where there is nothing to do, and between two steps.
+const LOOK_TIME: Duration = Duration::from_millis(500);
+const STEP_TIME: Duration = Duration::from_millis(5);
+
+/// The thread; it ends when this is dropped.
+pub(crate) struct Upkeep {
+    ending: Arc<Ending>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Ending {
+    is_asked: Mutex<bool>,
+    asked: Condvar,
+}
+
+impl Ending {
+    /// Waits; returns whether the thread is to end.
+    fn rest(&self, time: Duration) -> bool {
+        let asked = self.is_asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.asked.wait_timeout_while(asked, time, |is_asked| !*is_asked);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl Upkeep {
+    pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Self> {
+        let ending = Arc::<Ending>::default();
+        let (shared, rests) = (Arc::clone(shared), Arc::clone(&ending));
+        let run = move || {
+            let (mut cleaning, mut pause) = (Cleaning::default(), LOOK_TIME);
+            while !rests.rest(pause) {
+                // What fails is tried again; requests say what is wrong with the store.
+                let has_more = cleaning.step(&shared, STEP_OBJECTS, now_s());
+                pause = if has_more.unwrap_or(false) { STEP_TIME } else { LOOK_TIME };
+            }
+        };
+        let thread = thread::Builder::new().name("items".to_owned()).spawn(run)?;
+        Ok(Self { ending, thread: Some(thread) })
+    }
+}
+
+impl Drop for Upkeep {
+    fn drop(&mut self) {
+        *self.ending.is_asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.ending.asked.notify_all();
+        // A panic of the thread has been printed.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// A walk over the objects of a bucket that deletes those of before a flush.
+#[derive(Default)]
+pub(crate) struct Cleaning {
+    /// The walk ends what this flush has ended, and goes on behind this key.
+    walk: Option<(u64, Vec<u8>)>,
+}
+
+impl Cleaning {
+    /// Looks at some objects; returns whether there is more to look at.
+    pub(crate) fn step(
+        &mut self,
+        shared: &Shared,
+        objects_max: usize,
+        now_s: u64,
+    ) -> Result<bool, BucketError> {
+        let Some(ended_below) = shared.flushes.to_delete_below() else { return Ok(false) };
+        let (below, from) = self.walk.take().unwrap_or((ended_below, Vec::new()));
+        let now_ms = now_s.saturating_mul(1000);
+        let (prefix, delimiter) = (Vec::new(), Vec::new());
+        let options = ListOptions { prefix, delimiter, from, limit: objects_max, now_ms };
+        let listing = shared.bucket.list(&options)?;
+        let ended = listing.objects.iter().filter(|listed| listed.info.version < below);
+        let ended: Vec<(&[u8], Condition)> = ended
+            .map(|listed| (&listed.key[..], Condition::Version(listed.info.version)))
+            .collect();
+        if !ended.is_empty() {
+            let durability = Durability::Acknowledged;
+            // One that was replaced meanwhile stays.
+            drop(shared.bucket.delete_many(&ended, DeleteOptions { durability, now_ms })?);
+        }
+        match listing.next {
+            Some(next) => self.walk = Some((below, next)),
+            None => shared.flushes.deleted(&shared.bucket, below)?,
+        }
+        Ok(true)
+    }
+}
