@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 29] = [
+const ARROWS: [(&str, &[&str]); 30] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
