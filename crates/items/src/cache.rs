@@ -1,20 +1,24 @@
 //! The cache of one connection: requests in order, alike ones together.
 
+use std::sync::Arc;
+
 use memcached::{Answer, Answers, Cache, Counts, Fault, Figures, Operation, Request, Store};
 
 use crate::fault::fault_of;
-use crate::items::Items;
 use crate::long::{ItemReader, ItemWriter};
+use crate::shared::Shared;
+use crate::upkeep::Upkeep;
 
-/// The items of a bucket as one connection, or one thread, sees them. [`Items::connection`] makes
-/// one.
+/// The items of a bucket as one connection, or one thread, sees them. [`crate::Items`] makes one.
 pub struct ItemsConnection {
-    items: Items,
+    shared: Arc<Shared>,
+    /// The bucket is cleaned as long as somebody is served from it.
+    _upkeep: Option<Arc<Upkeep>>,
 }
 
 impl ItemsConnection {
-    pub(crate) fn new(items: Items) -> Self {
-        Self { items }
+    pub(crate) fn new(shared: Arc<Shared>, upkeep: Option<Arc<Upkeep>>) -> Self {
+        Self { shared, _upkeep: upkeep }
     }
 
     fn run_next<'r>(
@@ -23,7 +27,7 @@ impl ItemsConnection {
         now_s: u64,
         answers: &mut Answers<'_, ItemReader>,
     ) -> &'r [Request<'r>] {
-        let shared = self.items.shared();
+        let shared = &self.shared;
         let Some((request, behind)) = requests.split_first() else { return requests };
         match &request.operation {
             Operation::Get(get) if get.touch.is_none() => {
@@ -71,7 +75,7 @@ impl Cache for ItemsConnection {
     type Reader = ItemReader;
 
     fn run(&mut self, requests: &[Request<'_>], now_s: u64, answers: &mut Answers<'_, ItemReader>) {
-        if let Err(fault) = self.items.shared().flush_if_due(now_s) {
+        if let Err(fault) = self.shared.flush_if_due(now_s) {
             return requests.iter().for_each(|_| answers.fail(&fault));
         }
         let mut rest = requests;
@@ -81,7 +85,7 @@ impl Cache for ItemsConnection {
     }
 
     fn begin_store(&mut self, _store: &Store<'_>, _now_s: u64) -> Result<ItemWriter, Fault> {
-        Ok(ItemWriter::new(&self.items.shared().bucket))
+        Ok(ItemWriter::new(&self.shared.bucket))
     }
 
     fn finish_store(
@@ -90,13 +94,13 @@ impl Cache for ItemsConnection {
         store: &Store<'_>,
         now_s: u64,
     ) -> Result<Answer, Fault> {
-        let shared = self.items.shared();
+        let shared = &self.shared;
         shared.flush_if_due(now_s)?;
         shared.store_long(store, writer, now_s)
     }
 
     fn figures(&mut self, _now_s: u64) -> Figures {
-        let shared = self.items.shared();
+        let shared = &self.shared;
         let held = shared.bucket.figures();
         shared.totals.fill(Figures {
             items: held.objects,
@@ -107,10 +111,10 @@ impl Cache for ItemsConnection {
     }
 
     fn count(&mut self, counts: &Counts) {
-        self.items.shared().totals.count(counts);
+        self.shared.totals.count(counts);
     }
 
     fn reset_counts(&mut self) {
-        self.items.shared().totals.reset();
+        self.shared.totals.reset();
     }
 }

@@ -21,10 +21,10 @@ use objects::values::TOGETHER_BYTES_MAX;
 
 use crate::fault::{Refusal, fault_of};
 use crate::hot::{NewEntry, Replaced, Replacement};
-use crate::items::Shared;
 use crate::long::ItemReader;
 use crate::marks::{StoredItem, description_of, new_description};
 use crate::outcome::{HitValue, Outcome};
+use crate::shared::Shared;
 
 /// A value that is no number, for counting: what is longer than a number is looked at no further.
 const NO_NUMBER: &[u8] = &[b'x'; NUMBER_BYTES_MAX + 1];

@@ -31,11 +31,10 @@ use hashbrown::DefaultHashBuilder;
 use memcached::Item;
 use objects::bucket::{Bucket, MOMENT_COUNTS, Moment, moment_number};
 
-pub(crate) use entry::{HotItem, NewEntry};
+pub(crate) use entry::{HOT_VALUE_BYTES_MAX, HotItem, NewEntry};
+pub(crate) use shard::HotFigures;
 use shard::{Shard, Where};
 
-/// Values that are longer are not in memory, but their items are.
-pub(crate) const HOT_VALUE_BYTES_MAX: usize = 64 << 10;
 const SHARDS_MAX: usize = 64;
 /// Least memory of a shard, so that it holds some of the longest values.
 const SHARD_BYTES_MIN: u64 = 1 << 20;
@@ -43,13 +42,6 @@ const SHARD_BYTES_MIN: u64 = 1 << 20;
 pub(crate) struct HotItems {
     shards: Box<[Mutex<Shard>]>,
     hasher: DefaultHashBuilder,
-}
-
-/// What hot items take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HotFigures {
-    pub(crate) items: u64,
-    pub(crate) bytes: u64,
 }
 
 /// A key that a commit has changed.

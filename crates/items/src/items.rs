@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use buckets::OpenBucket;
-use memcached::{Fault, Operation, Request};
+use memcached::{Operation, Request};
 use objects::bucket::{Bucket, BucketError};
 use store::Durability;
 
 use crate::cache::ItemsConnection;
-use crate::fault::fault_of;
 use crate::flush::Flushes;
 use crate::hot::HotItems;
+use crate::shared::Shared;
 use crate::totals::Totals;
-use crate::upkeep::Upkeep;
+use crate::upkeep::{Cleaning, STEP_OBJECTS, Upkeep};
 
 /// How a bucket serves as a cache.
 #[derive(Clone, Copy, Debug)]
@@ -76,18 +76,7 @@ pub enum ItemsError {
 #[derive(Clone)]
 pub struct Items {
     shared: Arc<Shared>,
-    _upkeep: Option<Arc<Upkeep>>,
-}
-
-/// What connections and upkeep share.
-pub(crate) struct Shared {
-    pub(crate) bucket: Bucket,
-    pub(crate) durability: Durability,
-    pub(crate) hot: HotItems,
-    pub(crate) flushes: Flushes,
-    pub(crate) totals: Totals,
-    /// The bucket stays open as long as it serves as a cache.
-    _open: Option<OpenBucket>,
+    upkeep: Option<Arc<Upkeep>>,
 }
 
 impl Items {
@@ -119,19 +108,19 @@ impl Items {
             hot: HotItems::new(options.hot_bytes),
             flushes,
             totals: Totals::default(),
-            _open: open,
+            open,
         });
         let upkeep = match options.has_upkeep {
             true => Some(Arc::new(Upkeep::start(&shared).map_err(ItemsError::Thread)?)),
             false => None,
         };
-        Ok(Self { shared, _upkeep: upkeep })
+        Ok(Self { shared, upkeep })
     }
 
     /// A cache for one connection, or for one thread with many.
     #[must_use]
     pub fn connection(&self) -> ItemsConnection {
-        ItemsConnection::new(self.clone())
+        ItemsConnection::new(Arc::clone(&self.shared), self.upkeep.clone())
     }
 
     /// Whether a batch may wait for the disk: it reads an item that is not in memory. What changes
@@ -162,10 +151,10 @@ impl Items {
     /// # Errors
     /// [`BucketError`]; what was deleted stays so.
     pub fn clean_some(&self, objects_max: usize, now_s: u64) -> Result<bool, BucketError> {
-        let mut cleaning = crate::upkeep::Cleaning::default();
+        let mut cleaning = Cleaning::default();
         let mut left = objects_max;
         loop {
-            let step = left.min(crate::upkeep::STEP_OBJECTS);
+            let step = left.min(STEP_OBJECTS);
             if !cleaning.step(&self.shared, step, now_s)? {
                 return Ok(false);
             }
@@ -174,17 +163,5 @@ impl Items {
                 return Ok(true);
             }
         }
-    }
-
-    pub(crate) fn shared(&self) -> &Shared {
-        &self.shared
-    }
-}
-
-impl Shared {
-    /// Carries out a flush whose time has come.
-    pub(crate) fn flush_if_due(&self, now_s: u64) -> Result<(), Fault> {
-        let flushed = self.flushes.flush_if_due(&self.bucket, now_s, self.durability);
-        flushed.map_err(|error| fault_of(&error))
     }
 }

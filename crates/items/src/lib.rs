@@ -33,6 +33,7 @@ mod long;
 mod marks;
 mod outcome;
 mod read;
+mod shared;
 mod totals;
 mod upkeep;
 

@@ -6,8 +6,8 @@ use objects::values::{ValueReader, ValueWriter, WrittenValue};
 
 use crate::fault::fault_of;
 use crate::hot::{NewEntry, Replaced, Replacement};
-use crate::items::Shared;
 use crate::marks::{StoredItem, new_description};
+use crate::shared::Shared;
 
 /// Bytes of a long value that are copied at once.
 const COPIED_BYTES: usize = 256 << 10;

@@ -5,9 +5,9 @@ use objects::bucket::{Condition, Moment, Reader};
 
 use crate::fault::fault_of;
 use crate::hot::{HOT_VALUE_BYTES_MAX, HotItem, NewEntry};
-use crate::items::Shared;
 use crate::long::ItemReader;
 use crate::marks::StoredItem;
+use crate::shared::Shared;
 
 /// What memory says of a read.
 enum FromMemory {

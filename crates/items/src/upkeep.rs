@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use objects::bucket::{BucketError, Condition, DeleteOptions, ListOptions};
 use store::Durability;
 
-use crate::items::Shared;
+use crate::shared::Shared;
 
 /// Objects that are looked at in one step.
 pub(crate) const STEP_OBJECTS: usize = 256;

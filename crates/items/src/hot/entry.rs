@@ -2,7 +2,8 @@
 
 use memcached::Item;
 
-use super::HOT_VALUE_BYTES_MAX;
+/// Values that are longer are not in memory, but their items are.
+pub(crate) const HOT_VALUE_BYTES_MAX: usize = 64 << 10;
 
 /// An item to be kept.
 pub(crate) struct NewEntry {

@@ -10,7 +10,6 @@ use hashbrown::HashTable;
 use memcached::Item;
 use objects::bucket::Moment;
 
-use super::HotFigures;
 use super::entry::{HotItem, NewEntry};
 use super::ghosts::Ghosts;
 use super::queue::{Linked, Links, Queue};
@@ -23,6 +22,13 @@ const SMALL_PART: usize = 10;
 /// What an entry takes beside its key and value: itself, its place in the table, and what the
 /// allocator adds.
 const ENTRY_BYTES: usize = size_of::<Entry>() + 24;
+
+/// What hot items take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HotFigures {
+    pub(crate) items: u64,
+    pub(crate) bytes: u64,
+}
 
 /// Where a key belongs.
 #[derive(Clone, Copy)]

@@ -69,7 +69,8 @@ fn meta_store() -> impl Strategy<Value = Vec<u8>> {
         "s",
         "I C1 c T30",
     ];
-    (key(), select(flags.clone()), select(flags), value()).prop_map(|(key, a, b, value)| {
+    let parts = (key(), select(flags.clone()), select(flags), value());
+    parts.prop_map(|(key, a, b, value)| {
         // One mode and one of each flag: others are refused by the parser, which has its own tests.
         let b =
             if a.split(' ').any(|word| b.contains(&word[..word.len().min(1)])) { "" } else { b };

@@ -1,0 +1,31 @@
+//! What the connections of a cache and its upkeep share.
+
+use buckets::OpenBucket;
+use memcached::Fault;
+use objects::bucket::Bucket;
+use store::Durability;
+
+use crate::fault::fault_of;
+use crate::flush::Flushes;
+use crate::hot::HotItems;
+use crate::totals::Totals;
+
+/// What connections and upkeep share.
+pub(crate) struct Shared {
+    pub(crate) bucket: Bucket,
+    pub(crate) durability: Durability,
+    pub(crate) hot: HotItems,
+    pub(crate) flushes: Flushes,
+    pub(crate) totals: Totals,
+    /// The bucket stays open as long as it serves as a cache.
+    #[expect(dead_code, reason = "it is held, and not looked at")]
+    pub(crate) open: Option<OpenBucket>,
+}
+
+impl Shared {
+    /// Carries out a flush whose time has come.
+    pub(crate) fn flush_if_due(&self, now_s: u64) -> Result<(), Fault> {
+        let flushed = self.flushes.flush_if_due(&self.bucket, now_s, self.durability);
+        flushed.map_err(|error| fault_of(&error))
+    }
+}
