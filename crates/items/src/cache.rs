@@ -84,6 +84,10 @@ impl Cache for ItemsConnection {
         }
     }
 
+    fn would_wait(&self, requests: &[Request<'_>], _now_s: u64) -> bool {
+        self.shared.would_wait(requests)
+    }
+
     fn begin_store(&mut self, _store: &Store<'_>, _now_s: u64) -> Result<ItemWriter, Fault> {
         Ok(ItemWriter::new(&self.shared.bucket))
     }

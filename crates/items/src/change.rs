@@ -24,6 +24,7 @@ use crate::hot::{NewEntry, Replaced, Replacement};
 use crate::long::ItemReader;
 use crate::marks::{StoredItem, description_of, new_description};
 use crate::outcome::{HitValue, Outcome};
+use crate::read::wants_bytes;
 use crate::shared::Shared;
 
 /// A value that is no number, for counting: what is longer than a number is looked at no further.
@@ -154,11 +155,7 @@ impl<'a> Run<'a> {
                 hit.item.cas = or_version(hit.item.cas, version);
                 hit.before.cas = hit.item.cas;
                 self.put(at, hit.item, version, Cow::Borrowed(&[]))?;
-                let value = match get.wants_value {
-                    true => HitValue::Whole(Vec::new()),
-                    false => HitValue::Unwanted { value_bytes: 0 },
-                };
-                Ok(Outcome::Hit(hit, value))
+                Ok(Outcome::Hit(hit, HitValue::Whole(Vec::new())))
             }
             GetDecision::Hit(hit) => {
                 let Some(found) = found else { panic!("a hit is of an item") };
@@ -177,13 +174,13 @@ impl<'a> Run<'a> {
         at: usize,
         value_bytes: u64,
     ) -> Result<HitValue, Refusal> {
-        if !get.wants_value {
+        if !wants_bytes(get) {
             return Ok(HitValue::Unwanted { value_bytes });
         }
         if value_bytes > TOGETHER_BYTES_MAX as u64
             && let Some(reader) = self.transaction.reader(get.key)?
         {
-            return Ok(HitValue::Long { value_bytes, reader: ItemReader::of(reader) });
+            return Ok(HitValue::Long { value_bytes, reader });
         }
         Ok(HitValue::Whole(self.value(at)?.into_owned()))
     }
@@ -205,6 +202,12 @@ impl<'a> Run<'a> {
             Join::Replace => Cow::Borrowed(store.value),
             Join::Append => Cow::Owned([&self.value(at)?[..], store.value].concat()),
             Join::Prepend => Cow::Owned([store.value, &self.value(at)?[..]].concat()),
+            Join::Over { offset } => {
+                let old = self.value(at)?;
+                let (front, rest) = old.split_at(offset as usize);
+                let behind = rest.get(store.value.len()..).unwrap_or_default();
+                Cow::Owned([front, store.value, behind].concat())
+            }
         };
         let version = self.transaction.new_version()?;
         item.cas = or_version(item.cas, version);

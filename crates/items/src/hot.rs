@@ -87,7 +87,8 @@ impl HotItems {
 
     /// Whether a read of the key finds all it needs here.
     pub(crate) fn answers(&self, bucket: &Bucket, key: &[u8]) -> bool {
-        self.look(bucket, key, |hot| hot.value.is_some()).unwrap_or(false)
+        let (shard, place) = self.shard_of(key);
+        bucket.moment(key).is_some_and(|now| shard.has_value(place, key, now))
     }
 
     /// Keeps what was read of the bucket since `moment`, unless the key has changed meanwhile.

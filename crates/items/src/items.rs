@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use buckets::OpenBucket;
-use memcached::{Operation, Request};
+use memcached::Request;
 use objects::bucket::{Bucket, BucketError};
 use store::Durability;
 
@@ -124,18 +124,11 @@ impl Items {
     }
 
     /// Whether a batch may wait for the disk: it reads an item that is not in memory. What changes
-    /// items reads the index, which is in memory but for large buckets, and is taken by the write
-    /// buffer; values that are joined or come in parts wait.
+    /// items reads the index, which is in memory but for large buckets, and goes to the write
+    /// buffer.
     #[must_use]
     pub fn would_wait(&self, requests: &[Request<'_>]) -> bool {
-        let is_hot = |key| self.shared.hot.answers(&self.shared.bucket, key);
-        requests.iter().any(|request| match &request.operation {
-            Operation::Get(get) => !is_hot(get.key),
-            Operation::Inspect { key } => !is_hot(key),
-            Operation::Arithmetic(sum) => !is_hot(sum.key),
-            Operation::Store(_) | Operation::Delete(_) | Operation::Touch(_) => false,
-            Operation::Flush { .. } => true,
-        })
+        self.shared.would_wait(requests)
     }
 
     /// What hot items take now: their number, and bytes of memory.

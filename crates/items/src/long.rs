@@ -1,8 +1,10 @@
 //! Values that are too long for a batch: written part by part, and then put in a transaction.
 
+use std::ops::Range;
+
 use memcached::{Answer, Fault, Join, Store, StoreDecision};
-use objects::bucket::{Bucket, BucketError, Reader};
-use objects::values::{ValueReader, ValueWriter, WrittenValue};
+use objects::bucket::{Bucket, BucketError, Reader, Transaction};
+use objects::values::{ValueWriter, WrittenValue};
 
 use crate::fault::fault_of;
 use crate::hot::{NewEntry, Replaced, Replacement};
@@ -31,24 +33,43 @@ impl memcached::ValueWriter for ItemWriter {
     }
 }
 
-/// Gives the parts of a long value, as it was when it was found.
+/// Gives a long value, or a part of it, as it was when it was found.
 pub struct ItemReader {
     reader: Reader,
-    read_bytes: u64,
-}
-
-impl ItemReader {
-    pub(crate) fn of(reader: Reader) -> Self {
-        Self { reader, read_bytes: 0 }
-    }
+    left: Range<u64>,
 }
 
 impl memcached::ValueReader for ItemReader {
     fn read(&mut self, out: &mut [u8]) -> Result<usize, Fault> {
-        let read = self.reader.read_at(self.read_bytes, out).map_err(|error| fault_of(&error))?;
-        self.read_bytes += read as u64;
+        let length = (self.left.end - self.left.start).min(out.len() as u64) as usize;
+        let read = self.reader.read_at(self.left.start, &mut out[..length]);
+        let read = read.map_err(|error| fault_of(&error))?;
+        self.left.start += read as u64;
         Ok(read)
     }
+}
+
+/// An object of which any part can be read.
+pub(crate) struct ItemSource(pub(crate) Reader);
+
+impl memcached::ValueSource for ItemSource {
+    type Reader = ItemReader;
+
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<(), Fault> {
+        let read = self.0.read_at(offset, out).map_err(|error| fault_of(&error))?;
+        assert!(read == out.len(), "a part is inside the value");
+        Ok(())
+    }
+
+    fn into_reader(self, offset: u64, bytes: u64) -> Result<ItemReader, Fault> {
+        Ok(ItemReader { reader: self.0, left: offset..offset + bytes })
+    }
+}
+
+/// A piece of a value that is put together.
+enum Piece {
+    Old(Range<u64>),
+    New,
 }
 
 impl Shared {
@@ -90,14 +111,10 @@ impl Shared {
             StoreDecision::Refuse(answer) => return Ok(answer),
             StoreDecision::Write { item, join, value_bytes } => (item, join, value_bytes),
         };
-        let written = match (join, transaction.reader(key)?) {
-            (Join::Append, Some(old)) => {
-                self.joined(|w| copy_object(old, w), |w| self.copy_written(&written, w))?
-            }
-            (Join::Prepend, Some(old)) => {
-                self.joined(|w| self.copy_written(&written, w), |w| copy_object(old, w))?
-            }
-            _ => written,
+        let old_bytes = old.map_or(0, |(_, old_bytes)| old_bytes);
+        let written = match pieces_of(join, old_bytes, store.value_bytes) {
+            Some(pieces) => self.put_together(&mut transaction, key, pieces, &written)?,
+            None => written,
         };
         let length_bytes = written.value().length_bytes();
         assert!(length_bytes == Some(value_bytes), "a joined value has its length");
@@ -120,42 +137,57 @@ impl Shared {
         Ok(Answer::Stored { cas: item.cas, value_bytes })
     }
 
-    fn joined(
+    fn put_together(
         &self,
-        front: impl FnOnce(&mut ValueWriter) -> Result<(), BucketError>,
-        back: impl FnOnce(&mut ValueWriter) -> Result<(), BucketError>,
+        transaction: &mut Transaction<'_>,
+        key: &[u8],
+        pieces: Vec<Piece>,
+        new: &WrittenValue,
     ) -> Result<WrittenValue, BucketError> {
         let mut writer = self.bucket.value_writer();
-        front(&mut writer)?;
-        back(&mut writer)?;
+        for piece in pieces {
+            match (piece, transaction.reader(key)?) {
+                (Piece::Old(range), Some(mut old)) => {
+                    copy(|at_bytes, part| old.read_at(at_bytes, part), range, &mut writer)?;
+                }
+                (Piece::Old(_), None) => panic!("a value that is joined has been there"),
+                (Piece::New, _) => {
+                    let mut reader = self.bucket.read_written(new);
+                    let range = 0..new.value().length_bytes().unwrap_or_default();
+                    let read_at = |at_bytes, part: &mut [u8]| Ok(reader.read_at(at_bytes, part)?);
+                    copy(read_at, range, &mut writer)?;
+                }
+            }
+        }
         Ok(writer.finish()?)
-    }
-
-    fn copy_written(
-        &self,
-        written: &WrittenValue,
-        writer: &mut ValueWriter,
-    ) -> Result<(), BucketError> {
-        let mut reader: ValueReader = self.bucket.read_written(written);
-        copy(|at_bytes, part| Ok(reader.read_at(at_bytes, part)?), writer)
     }
 }
 
-fn copy_object(mut reader: Reader, writer: &mut ValueWriter) -> Result<(), BucketError> {
-    copy(|at_bytes, part| reader.read_at(at_bytes, part), writer)
+/// The pieces of a joined value; none: it is the new one.
+fn pieces_of(join: Join, old_bytes: u64, new_bytes: u64) -> Option<Vec<Piece>> {
+    match join {
+        Join::Replace => None,
+        Join::Append => Some(vec![Piece::Old(0..old_bytes), Piece::New]),
+        Join::Prepend => Some(vec![Piece::New, Piece::Old(0..old_bytes)]),
+        Join::Over { offset } => {
+            let behind = offset.saturating_add(new_bytes).min(old_bytes)..old_bytes;
+            Some(vec![Piece::Old(0..offset), Piece::New, Piece::Old(behind)])
+        }
+    }
 }
 
 fn copy(
     mut read_at: impl FnMut(u64, &mut [u8]) -> Result<usize, BucketError>,
+    mut range: Range<u64>,
     writer: &mut ValueWriter,
 ) -> Result<(), BucketError> {
-    let (mut part, mut at_bytes) = (vec![0; COPIED_BYTES], 0);
-    loop {
-        let read = read_at(at_bytes, &mut part)?;
-        if read == 0 {
-            return Ok(());
-        }
-        writer.write(&part[..read])?;
-        at_bytes += read as u64;
+    let mut part = vec![0; COPIED_BYTES];
+    while !range.is_empty() {
+        let length = (range.end - range.start).min(COPIED_BYTES as u64) as usize;
+        let read = read_at(range.start, &mut part[..length])?;
+        assert!(read == length, "a value has all its bytes");
+        writer.write(&part[..length])?;
+        range.start += length as u64;
     }
+    Ok(())
 }

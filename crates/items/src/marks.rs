@@ -1,12 +1,13 @@
 //! What memcached keeps with a value, as an object has it.
 //!
 //! The version of the object is the item's `cas`, its expiry the item's. The client's flags, a
-//! version that the client chose, and the marks *stale* and *win sent* are one pair of user
-//! metadata, which is absent where they are the defaults: `memcached` = `flags=5 cas=77 stale win`.
+//! version that the client chose, the layout of an array, and the marks *stale* and *win sent* are
+//! one pair of user metadata, which is absent where they are the defaults: `memcached` =
+//! `flags=5 cas=77 layout=8 stale win`.
 //! An object that S3 has put has none, so its flags are 0.
 
 use format::objects::record::metadata::{MetadataError, UserMetadata};
-use memcached::{Expiry, Item};
+use memcached::{Expiry, Item, Layout};
 use objects::bucket::{Description, Metadata, ObjectInfo};
 
 /// Name of the pair of user metadata.
@@ -51,6 +52,10 @@ fn with_marks(mut item: Item, marks: &str) -> Item {
         match word.split_once('=') {
             Some(("flags", number)) => item.flags = number.parse().unwrap_or(item.flags),
             Some(("cas", number)) => item.cas = number.parse().unwrap_or(item.cas),
+            Some(("layout", number)) => {
+                let layout = number.parse().ok().and_then(Layout::from_stored);
+                item.layout = layout.unwrap_or(item.layout);
+            }
             None if word == "stale" => item.stale = true,
             None if word == "win" => item.win_sent = true,
             _ => {}
@@ -64,6 +69,7 @@ fn marks_of(item: &Item, version: u64) -> Option<String> {
     let words = [
         (item.flags != 0).then(|| format!("flags={}", item.flags)),
         (item.cas != version).then(|| format!("cas={}", item.cas)),
+        (item.layout != Layout::Whole).then(|| format!("layout={}", item.layout.to_stored())),
         item.stale.then(|| "stale".to_owned()),
         item.win_sent.then(|| "win".to_owned()),
     ];
@@ -109,9 +115,10 @@ pub(crate) fn new_description(item: &Item, version: u64) -> Description {
 mod tests {
     use format::objects::record::ETag;
     use format::objects::record::metadata::UserMetadata;
-    use memcached::{Expiry, Item};
+    use memcached::{Expiry, Item, Layout};
     use objects::bucket::{Metadata, ObjectInfo};
     use proptest::prelude::{any, prop_assert_eq, proptest};
+    use proptest::sample::select;
 
     use super::{StoredItem, description_of};
 
@@ -141,10 +148,13 @@ mod tests {
             expires in 0_u64..1 << 40,
             stale in any::<bool>(),
             win_sent in any::<bool>(),
+            layout in select(vec![0, 1, 4096, u32::MAX]),
             version in any::<u64>(),
         ) {
             let expires = Expiry::from_stored(expires);
-            let item = Item { flags, cas, expires, accessed_s: 5, stale, win_sent, ..Item::default() };
+            let layout = Layout::from_stored(layout).unwrap();
+            let (accessed_s, plain) = (5, Item::default());
+            let item = Item { flags, cas, expires, accessed_s, layout, stale, win_sent, ..plain };
             let kept = user(&[("color", "red"), ("memcached", "flags=9 stale")]);
             let description = description_of(&item, version, kept).unwrap();
             let pairs = description.metadata.user_metadata.pairs();

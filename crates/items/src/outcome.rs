@@ -1,8 +1,9 @@
 //! What became of a request whose answer waits for a commit.
 
 use memcached::{Answer, Answers, Fault, Hit};
+use objects::bucket::Reader;
 
-use crate::long::ItemReader;
+use crate::long::{ItemReader, ItemSource};
 
 /// An answer that is given when the changes before it are made.
 pub(crate) enum Outcome {
@@ -13,14 +14,14 @@ pub(crate) enum Outcome {
 
 /// The value of an item that was read and changed.
 pub(crate) enum HitValue {
-    /// The client does not want it.
+    /// The client wants nothing of it.
     Unwanted {
         value_bytes: u64,
     },
     Whole(Vec<u8>),
     Long {
         value_bytes: u64,
-        reader: ItemReader,
+        reader: Reader,
     },
 }
 
@@ -34,7 +35,7 @@ impl Outcome {
                 answers.hit_without_value(&hit, value_bytes);
             }
             Self::Hit(hit, HitValue::Long { value_bytes, reader }) => {
-                answers.hit_streamed(&hit, value_bytes, reader);
+                answers.hit_at(&hit, value_bytes, ItemSource(reader));
             }
         }
     }

@@ -5,7 +5,7 @@ use objects::bucket::{Condition, Moment, Reader};
 
 use crate::fault::fault_of;
 use crate::hot::{HOT_VALUE_BYTES_MAX, HotItem, NewEntry};
-use crate::long::ItemReader;
+use crate::long::{ItemReader, ItemSource};
 use crate::marks::StoredItem;
 use crate::shared::Shared;
 
@@ -58,8 +58,8 @@ impl Shared {
             GetDecision::Miss | GetDecision::Create(_) => panic!("an item that is there is a hit"),
         };
         match hot.value {
-            _ if !get.wants_value => answers.hit_without_value(&hit, hot.value_bytes),
             Some(value) => answers.hit(&hit, value),
+            None if !wants_bytes(get) => answers.hit_without_value(&hit, hot.value_bytes),
             None => return FromMemory::NotHere,
         }
         *hot.item = hit.item;
@@ -123,21 +123,15 @@ impl Shared {
     ) {
         let StoredItem { version, value_bytes, .. } = stored;
         let entry = if value_bytes > HOT_VALUE_BYTES_MAX as u64 {
-            match get.wants_value {
-                true => answers.hit_streamed(hit, value_bytes, ItemReader::of(reader)),
-                false => answers.hit_without_value(hit, value_bytes),
-            }
+            answers.hit_at(hit, value_bytes, ItemSource(reader));
             NewEntry::without_value(get.key, hit.item, version, value_bytes)
         } else {
             let mut value = vec![0; value_bytes as usize];
             match reader.read_at(0, &mut value) {
                 Ok(read) => assert!(read == value.len(), "an object knows how long it is"),
-                Err(error) => return answers.fail(&fault_of(&error.into())),
+                Err(error) => return answers.fail(&fault_of(&error)),
             }
-            match get.wants_value {
-                true => answers.hit(hit, &value),
-                false => answers.hit_without_value(hit, value_bytes),
-            }
+            answers.hit(hit, &value);
             NewEntry::new(get.key, hit.item, version, &value)
         };
         if let Some(moment) = moment {
@@ -182,4 +176,9 @@ impl Shared {
             None => stored,
         }
     }
+}
+
+/// Whether a read looks at the bytes of a value.
+pub(crate) fn wants_bytes(get: &Get<'_>) -> bool {
+    get.wants_value || get.wants_count || get.part.is_some()
 }

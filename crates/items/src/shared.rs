@@ -1,7 +1,7 @@
 //! What the connections of a cache and its upkeep share.
 
 use buckets::OpenBucket;
-use memcached::Fault;
+use memcached::{Fault, Operation, Request};
 use objects::bucket::Bucket;
 use store::Durability;
 
@@ -27,5 +27,19 @@ impl Shared {
     pub(crate) fn flush_if_due(&self, now_s: u64) -> Result<(), Fault> {
         let flushed = self.flushes.flush_if_due(&self.bucket, now_s, self.durability);
         flushed.map_err(|error| fault_of(&error))
+    }
+
+    /// Whether requests may wait for the disk.
+    pub(crate) fn would_wait(&self, requests: &[Request<'_>]) -> bool {
+        let is_hot = |key| self.hot.answers(&self.bucket, key);
+        requests.iter().any(|request| match &request.operation {
+            Operation::Get(get) => !is_hot(get.key),
+            Operation::Inspect { key } => !is_hot(key),
+            Operation::Store(_)
+            | Operation::Delete(_)
+            | Operation::Touch(_)
+            | Operation::Arithmetic(_) => self.durability == Durability::Durable,
+            Operation::Flush { .. } => true,
+        })
     }
 }

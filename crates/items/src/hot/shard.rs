@@ -76,6 +76,10 @@ impl Entry {
         &self.key_and_value[..usize::from(self.key_bytes)]
     }
 
+    fn has_value(&self) -> bool {
+        self.key_and_value.len() as u64 == u64::from(self.key_bytes) + self.value_bytes
+    }
+
     fn bytes(&self) -> usize {
         self.key_and_value.len() + ENTRY_BYTES
     }
@@ -126,13 +130,24 @@ impl Shard {
             return None;
         }
         entry.wanted = (entry.wanted + 1).min(WANTED_MAX);
+        let has_value = entry.has_value();
         let value = &entry.key_and_value[usize::from(entry.key_bytes)..];
         Some(HotItem {
             item: &mut entry.item,
             version: entry.version,
             value_bytes: entry.value_bytes,
-            value: (value.len() as u64 == entry.value_bytes).then_some(value),
+            value: has_value.then_some(value),
         })
+    }
+
+    /// Whether there is a valid entry of a key, with its value.
+    pub(super) fn has_value(&self, place: Where, key: &[u8], now: Moment) -> bool {
+        let part = self.parts[place.part];
+        part.moment == Some(now)
+            && self.find(place, key).is_some_and(|number| {
+                let entry = self.entries.of(number);
+                entry.age == part.age && entry.has_value()
+            })
     }
 
     /// The bucket's count of the part is at `moment`: what is kept of another one is not valid.

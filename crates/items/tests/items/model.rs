@@ -68,6 +68,12 @@ fn meta_store() -> impl Strategy<Value = Vec<u8>> {
         "q",
         "s",
         "I C1 c T30",
+        "r0",
+        "r3 N5",
+        "a2",
+        "a*",
+        "e1",
+        "a4 F3",
     ];
     let parts = (key(), select(flags.clone()), select(flags), value());
     parts.prop_map(|(key, a, b, value)| {
