@@ -129,10 +129,11 @@ fn classic_line() -> impl Strategy<Value = Vec<u8>> {
     let keys = || vec(key(), 1..5).prop_map(|keys| keys.join(" "));
     let verb = select(vec!["get", "gets"]);
     let touch = select(vec!["gat", "gats"]);
+    let touched = (touch, ttl(), keys());
     let sum = select(vec!["incr", "decr"]);
     prop_oneof![
         3 => (verb, keys()).prop_map(|(verb, keys)| format!("{verb} {keys}\r\n")),
-        1 => (touch, ttl(), keys()).prop_map(|(verb, ttl, keys)| format!("{verb} {ttl} {keys}\r\n")),
+        1 => touched.prop_map(|(verb, ttl, keys)| format!("{verb} {ttl} {keys}\r\n")),
         2 => (sum, key(), 0_u64..2000).prop_map(|(verb, key, by)| format!("{verb} {key} {by}\r\n")),
         1 => (key(), ttl()).prop_map(|(key, ttl)| format!("touch {key} {ttl}\r\n")),
         1 => key().prop_map(|key| format!("delete {key}\r\n")),
