@@ -403,6 +403,10 @@ pub(crate) enum CliError {
     ServeNbd(#[from] nbd::NbdError),
     #[error(transparent)]
     ServeS3(#[from] s3::S3Error),
+    #[error(transparent)]
+    ServeMemcached(#[from] memcached_door::DoorError),
+    #[error("{0}")]
+    MemcachedBucket(#[from] memcached_door::HostError),
 }
 
 #[cfg(test)]

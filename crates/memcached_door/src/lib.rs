@@ -5,7 +5,8 @@
 //!     └──> event_thread.rs ── one a processor: epoll, the connections that it owns, pauses
 //!              │   └─ session.rs ── one connection: socket, protocol, what its bucket answers
 //!              └──> pool.rs ── what would wait for a disk: a queue a tenant, in turns ──> back
-//! host.rs: who comes in, and to which cache     place.rs: what `stats` tells of a cache's door
+//! host.rs: who comes in, and to which cache; buckets_host.rs: over the buckets of a store
+//! place.rs: what `stats` tells of a cache's door
 //! ```
 //!
 //! The states of a connection, and what wakes it:
@@ -29,6 +30,7 @@
 
 mod accept;
 mod address;
+mod buckets_host;
 mod error;
 mod event_thread;
 mod host;
@@ -44,7 +46,9 @@ mod shared;
 mod socket;
 
 pub use address::Address;
+pub use buckets_host::{BucketsHost, HostError, HostOptions, ItemCache};
 pub use error::DoorError;
 pub use host::{Guest, Host, Meter};
 pub use place::Place;
+pub use memcached::VALUE_BYTES_MAX;
 pub use server::{MemcachedOptions, MemcachedServer};

@@ -8,7 +8,8 @@ use nbd::Listen;
 
 use super::options::EngineArgs;
 use super::values::{
-    parse_connections, parse_copies, parse_percent, parse_poll_us, parse_s3_address,
+    parse_connections, parse_copies, parse_item_bytes, parse_memcached_address, parse_percent,
+    parse_poll_us, parse_s3_address,
 };
 use crate::size::parse_size;
 
@@ -24,6 +25,8 @@ Examples:
       serves it to NBD clients on this machine by TCP
   tamis serve /srv/store --s3 tcp:127.0.0.1:9000
       serves its buckets over S3 as well
+  tamis serve /srv/store --memcached tcp:127.0.0.1:11211 --memcached-bucket cache
+      serves its bucket cache as a memcached, to whoever can connect
   tamis serve /mnt/backup/store --read-only --nbd unix:/run/backup.sock
       serves a store on a medium that takes no writes
   tamis serve /srv/store --sync
@@ -76,6 +79,35 @@ pub(crate) struct ServeArgs {
     /// may be given several times. `tamis account` says who may use them [default: none]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_s3_address)]
     pub(crate) s3: Vec<SocketAddr>,
+    /// Address to serve buckets at by the protocol of memcached: unix:PATH, tcp:HOST (port 11211)
+    /// or tcp:HOST:PORT; may be given several times. A crash keeps what was stored up to some
+    /// moment, all of it and nothing after it; with --sync all that was answered [default: none]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_memcached_address)]
+    pub(crate) memcached: Vec<memcached_door::Address>,
+    /// The bucket of all clients of memcached. Without it each says first who it is, with
+    /// `set x 0 0 LENGTH` and as the value the access key of an account and its secret, or
+    /// ACCESS-KEY@BUCKET and its secret where the account may write several buckets
+    #[arg(long, value_name = "BUCKET", requires = "memcached")]
+    pub(crate) memcached_bucket: Option<String>,
+    /// Clients of memcached that are connected at one time; one more is told so. Each takes a file
+    /// descriptor, and memory while it is at work
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "memcached",
+        default_value_t = 1024,
+        value_parser = parse_connections
+    )]
+    pub(crate) memcached_connections: u16,
+    /// The longest value that clients of memcached may store
+    #[arg(
+        long,
+        value_name = "SIZE",
+        requires = "memcached",
+        default_value = "1M",
+        value_parser = parse_item_bytes
+    )]
+    pub(crate) memcached_max_item: u64,
     /// Connections that are served at one time; a client that wants one more is told so, and the
     /// server says so on standard error. Each takes a file descriptor and up to 2M of memory
     /// [default: 128, or what the limit of file descriptors allows]

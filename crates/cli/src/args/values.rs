@@ -12,6 +12,7 @@ use format::catalog::Dedup;
 use format::detection::{FilterBlocks, FingerprintKind};
 use format::units::{Compression, CompressionNameError, Zone};
 use images::{ForeignFormat, ImageFormat};
+use memcached_door::Address;
 use threads::MemoryLimit;
 use traces::WorkloadKind;
 
@@ -37,13 +38,43 @@ pub(crate) const CHUNK_SIZES: [u32; 5] = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 
 /// Port of S3 where none is named.
 const S3_PORT: u16 = 9000;
 
+/// Port of memcached where none is named.
+const MEMCACHED_PORT: u16 = 11211;
+/// The shortest bound of a value over memcached: shorter ones have clients that expect them.
+const ITEM_BYTES_MIN: u64 = 1 << 10;
+
 /// Where buckets are served over S3.
 pub(crate) fn parse_s3_address(text: &str) -> Result<SocketAddr, String> {
     let Some(host) = text.strip_prefix("tcp:").filter(|host| !host.is_empty()) else {
         return Err("S3 is served at tcp:HOST or tcp:HOST:PORT".to_owned());
     };
+    parse_host(host, S3_PORT)
+}
+
+/// Where buckets are served over memcached.
+pub(crate) fn parse_memcached_address(text: &str) -> Result<Address, String> {
+    match text.split_once(':') {
+        Some(("tcp", host)) if !host.is_empty() => {
+            parse_host(host, MEMCACHED_PORT).map(Address::Tcp)
+        }
+        Some(("unix", path)) if !path.is_empty() => Ok(Address::Unix(path.into())),
+        _ => Err("memcached is served at unix:PATH, tcp:HOST or tcp:HOST:PORT".to_owned()),
+    }
+}
+
+/// How long a value may be over memcached.
+pub(super) fn parse_item_bytes(text: &str) -> Result<u64, String> {
+    let bytes = parse_size(text)?;
+    match (ITEM_BYTES_MIN..=memcached_door::VALUE_BYTES_MAX).contains(&bytes) {
+        true => Ok(bytes),
+        false => Err("a value has at most 1G, and a bound of it is at least 1K".to_owned()),
+    }
+}
+
+/// The first address of `HOST:PORT`, or of `HOST` at this port.
+fn parse_host(host: &str, port: u16) -> Result<SocketAddr, String> {
     let found = match host.to_socket_addrs() {
-        Err(_) => (host.trim_matches(['[', ']']), S3_PORT).to_socket_addrs(),
+        Err(_) => (host.trim_matches(['[', ']']), port).to_socket_addrs(),
         found => found,
     };
     let mut found = found.map_err(|error| format!("{host} is no host and port: {error}"))?;

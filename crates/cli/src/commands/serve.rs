@@ -1,8 +1,8 @@
-//! `tamis serve`: the volumes of a store over NBD, its buckets over S3, and its control socket,
-//! until a signal.
+//! `tamis serve`: the volumes of a store over NBD, its buckets over S3 and memcached, and its control
+//! socket, until a signal.
 //!
 //! ```text
-//! open (recovering if need be) ── control socket ── doors of NBD, S3 ── banner ── wait
+//! open (recovering if need be) ── control socket ── doors ── banner ── wait
 //!                                  └ connections of data: to the NBD server as well
 //!      a signal to end ── doors closed ── control socket shut ── engine closed, store clean
 //!      ── requests of the control socket answered
@@ -33,12 +33,16 @@ use crate::interrupt::Interrupt;
 use crate::removal::remove_zone;
 use crate::store::{self, OpenStore, engine_options};
 use limits::Bounds;
+use memcached::MemcachedDoor;
 use notices::{Notices, Teller};
+use listening::Listening;
 use ready::announce;
 use s3_door::S3Door;
 
 mod banner;
 mod limits;
+mod listening;
+mod memcached;
 mod notices;
 mod ready;
 mod s3_door;
@@ -211,7 +215,10 @@ fn serve(
     listen.iter().try_for_each(|address| doors.listen(address))?;
     let s3 = S3Door::open(&args.s3, &buckets, &place, teller)?;
     status.set(status_of(doors.addresses()));
-    announce(store, args, &place, (doors.addresses(), s3.addresses()), teller)?;
+    let memcached = MemcachedDoor::open(args, &buckets, &place, teller)?;
+    let listening =
+        Listening { nbd: doors.addresses(), s3: s3.addresses(), memcached: memcached.addresses() };
+    announce(store, args, &place, &listening, teller)?;
     if let Ok(Event::Signal) = woken.recv() {
         teller.tell(
             "closing: what is buffered is written out; another signal, in a second, ends at once",
@@ -219,6 +226,7 @@ fn serve(
     }
     doors.stop();
     s3.close();
+    memcached.close();
     if let Some(control) = &mut control {
         control.shut();
     }

@@ -8,6 +8,7 @@ use admin::{RefusalKind, ServeError};
 use disk::CreateFilesError;
 use engine::{RepairError, RequestError};
 use images::ImageError;
+use memcached_door::{DoorError, HostError};
 use nbd::client::ClientError;
 use nbd::wire::Errno;
 
@@ -53,7 +54,9 @@ impl CliError {
             Self::Buckets(error) => error.exit(),
             Self::Accounts(error) => exit_of_accounts(error),
             Self::ServeNbd(nbd::NbdError::Bind { source, .. })
-            | Self::ServeS3(s3::S3Error::Listen { source, .. }) => exit_of_io(source),
+            | Self::ServeS3(s3::S3Error::Listen { source, .. })
+            | Self::ServeMemcached(DoorError::Listen { source, .. }) => exit_of_io(source),
+            Self::MemcachedBucket(HostError::Bucket(error)) => error.exit(),
             Self::StoreExists { .. }
             | Self::VolumeHoldsData { .. }
             | Self::OtherSetting { .. }
@@ -68,7 +71,8 @@ impl CliError {
             | Self::ScrubRunning { .. }
             | Self::OpenFiles(disk::OpenError::Locked { .. })
             | Self::ServeControl(ServeError::InUse { .. })
-            | Self::ServeNbd(nbd::NbdError::InUse { .. }) => Exit::InUse,
+            | Self::ServeNbd(nbd::NbdError::InUse { .. })
+            | Self::ServeMemcached(DoorError::InUse { .. }) => Exit::InUse,
             usage if usage.is_usage() => Exit::Usage,
             Self::NearlyFull { .. } | Self::NothingToCollect { .. } => Exit::NearlyFull,
             Self::DamageFound { .. }

@@ -1,12 +1,12 @@
 //! What `tamis serve` prints when it is ready: where the volumes are, and the lines to paste.
 
 use std::fmt::Write;
-use std::net::SocketAddr;
 use std::path::Path;
 
 use engine::VolumeInfo;
 use nbd::Listen;
 
+use super::listening::Listening;
 use crate::args::ServeArgs;
 use crate::shell::{shell_path, shell_word};
 use crate::size::human_bytes;
@@ -15,10 +15,11 @@ use crate::table::{Align, Table};
 /// The whole text.
 pub(super) fn banner(
     place: &Path,
-    (addresses, s3): (&[Listen], &[SocketAddr]),
+    listening: &Listening<'_>,
     volumes: &[VolumeInfo],
     args: &ServeArgs,
 ) -> String {
+    let Listening { nbd: addresses, s3, memcached } = listening;
     let memory = human_bytes(args.engine.memory);
     let mode = if args.sync { ", each write durable before it is acknowledged" } else { "" };
     let mut text = format!("serving {} with {memory} of memory{mode}\n\n", place.display());
@@ -41,8 +42,13 @@ pub(super) fn banner(
     if let Some(address) = addresses.first() {
         let _ = write!(text, "a new volume is served at once, as\n  {}\n", address.uri("NAME"));
     }
-    for address in s3 {
+    for address in *s3 {
         let _ = write!(text, "buckets are served over S3 at\n  http://{address}\n");
+    }
+    for address in *memcached {
+        let bucket = args.memcached_bucket.as_deref();
+        let what = bucket.map_or("buckets are".to_owned(), |name| format!("bucket {name} is"));
+        let _ = write!(text, "{what} served over memcached at\n  {address}\n");
     }
     text.push_str("\nCtrl-C ends it.\n");
     text
@@ -93,7 +99,7 @@ mod tests {
     use engine::{Dedup, VolumeInfo, VolumeKind};
     use nbd::Listen;
 
-    use super::banner;
+    use super::{Listening, banner};
     use crate::args::{Cli, Command, ServeArgs};
 
     fn args() -> ServeArgs {
@@ -101,6 +107,10 @@ mod tests {
             Command::Serve(args) => args,
             _ => panic!(),
         }
+    }
+
+    fn of(nbd: &[Listen]) -> Listening<'_> {
+        Listening { nbd, s3: &[], memcached: &[] }
     }
 
     #[test]
@@ -125,7 +135,7 @@ mod tests {
             parent: None,
             origin: None,
         };
-        let text = banner(Path::new("/s"), (&addresses, &[]), &[volume], &args());
+        let text = banner(Path::new("/s"), &of(&addresses), &[volume], &args());
         for part in [
             "serving /s with 1 GiB of memory, each write durable before it is acknowledged\n",
             "disk0   400 GiB  nbd+unix:///disk0?socket=/s/nbd.sock\n",
@@ -144,7 +154,7 @@ mod tests {
     #[test]
     fn without_volumes_it_shows_how_to_make_one() {
         let addresses = [Listen::parse("unix:/s/nbd.sock").unwrap()];
-        let text = banner(Path::new("/s"), (&addresses, &[]), &[], &args());
+        let text = banner(Path::new("/s"), &of(&addresses), &[], &args());
         assert!(text.contains("  tamis volume create /s NAME --size 40G\n"), "{text}");
         assert!(text.contains("  nbd+unix:///NAME?socket=/s/nbd.sock\n"), "{text}");
     }

@@ -1,13 +1,12 @@
 //! What a server says when all its doors are open.
 
-use std::net::SocketAddr;
 use std::path::Path;
 
 use engine::{VolumeInfo, VolumeKind};
-use nbd::Listen;
 use serde::Serialize;
 
 use super::banner;
+use super::listening::Listening;
 use super::notices::Teller;
 use crate::args::ServeArgs;
 use crate::error::CliError;
@@ -26,6 +25,8 @@ struct Ready<'a> {
     addresses: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     s3: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    memcached: Vec<String>,
     volumes: Vec<ReadyVolume<'a>>,
     recovered: bool,
     records_replayed: u64,
@@ -44,19 +45,30 @@ pub(super) fn announce(
     store: &OpenStore,
     args: &ServeArgs,
     place: &Path,
-    (addresses, s3): (&[Listen], &[SocketAddr]),
+    listening: &Listening<'_>,
     teller: &Teller,
 ) -> Result<(), CliError> {
-    for address in addresses.iter().filter(|address| !address.is_loopback()) {
+    for address in listening.nbd.iter().filter(|address| !address.is_loopback()) {
         teller.tell(format_args!(
             "warning: {address} can be reached from other machines, without encryption or \
              password: whoever connects can read and write every volume"
         ));
     }
-    for address in s3.iter().filter(|address| !address.ip().is_loopback()) {
+    for address in listening.s3.iter().filter(|address| !address.ip().is_loopback()) {
         teller.tell(format_args!(
             "warning: http://{address} can be reached from other machines, without encryption: \
              a listener on the network can read what goes over it"
+        ));
+    }
+    for address in listening.memcached.iter().filter(|address| !address.is_loopback()) {
+        let everybody = if args.memcached_bucket.is_some() {
+            ": whoever connects can read and change every item"
+        } else {
+            ": a listener on the network can read what goes over it, and secrets of accounts"
+        };
+        teller.tell(format_args!(
+            "warning: memcached at {address} can be reached from other machines, without \
+             encryption{everybody}"
         ));
     }
     if let Some(note) = store.slower() {
@@ -78,20 +90,21 @@ pub(super) fn announce(
     }
     volumes.retain(|volume| volume.taken_unix_s.is_none() && volume.kind == VolumeKind::Block);
     if args.json {
-        return output::print_json_line(&ready(store, place, (addresses, s3), &volumes));
+        return output::print_json_line(&ready(store, place, listening, &volumes));
     }
     if let Some(recovery) = recovery_sentence(store) {
         output::print_line(recovery)?;
     }
-    output::print(banner::banner(place, (addresses, s3), &volumes, args))
+    output::print(banner::banner(place, listening, &volumes, args))
 }
 
 fn ready<'a>(
     store: &OpenStore,
     place: &'a Path,
-    (addresses, s3): (&[Listen], &[SocketAddr]),
+    listening: &Listening<'_>,
     volumes: &'a [VolumeInfo],
 ) -> Ready<'a> {
+    let Listening { nbd: addresses, s3, memcached } = listening;
     let uri = |name: &str| addresses.first().map(|address| address.uri(name)).unwrap_or_default();
     let of = |volume: &'a VolumeInfo| ReadyVolume {
         name: &volume.name,
@@ -103,6 +116,7 @@ fn ready<'a>(
         store: place,
         addresses: addresses.iter().map(ToString::to_string).collect(),
         s3: s3.iter().map(|address| format!("http://{address}")).collect(),
+        memcached: memcached.iter().map(ToString::to_string).collect(),
         volumes: volumes.iter().map(of).collect(),
         recovered: !store.report().clean,
         records_replayed: store.report().records_replayed,

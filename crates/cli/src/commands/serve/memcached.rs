@@ -1,0 +1,89 @@
+//! The door of memcached, where the operator wants one.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ::buckets::Buckets;
+use ::store::Durability;
+use accounts::Accounts;
+use items::ItemsOptions;
+use memcached_door::{Address, BucketsHost, HostOptions, MemcachedOptions, MemcachedServer};
+use tenants::Tenants;
+
+use super::notices::Teller;
+use crate::args::ServeArgs;
+use crate::error::CliError;
+use crate::shell::shell_path;
+
+/// The part of `--memory` that items which are read often take, for each bucket beside it.
+const HOT_PARTS: u64 = 4;
+
+/// A door that listens, or none.
+pub(super) struct MemcachedDoor {
+    server: Option<MemcachedServer>,
+}
+
+impl MemcachedDoor {
+    /// Listens at all of `--memcached`; without one there is no door and no thread of it.
+    pub(super) fn open(
+        args: &ServeArgs,
+        buckets: &Buckets,
+        place: &Path,
+        teller: &Teller,
+    ) -> Result<Self, CliError> {
+        if args.memcached.is_empty() {
+            return Ok(Self { server: None });
+        }
+        let tenants = Arc::new(Tenants::over(Arc::new(Accounts::in_directory(place)))?);
+        let is_authenticated = args.memcached_bucket.is_none();
+        if is_authenticated && tenants.accounts().list()?.is_empty() {
+            teller.tell(format_args!(
+                "note: no account may use memcached yet: make one with `tamis account create {} \
+                 NAME --write BUCKET`, or name a bucket for all with --memcached-bucket",
+                shell_path(place)
+            ));
+        }
+        let observer = || {
+            let told = teller.clone();
+            Box::new(move |note: &str| told.tell(format_args!("warning: {note}")))
+        };
+        let durability =
+            if args.sync { Durability::Durable } else { Durability::Acknowledged };
+        let hot_bytes = args.engine.memory / HOT_PARTS;
+        let items = ItemsOptions { hot_bytes, durability, ..ItemsOptions::default() };
+        let bucket = args.memcached_bucket.clone();
+        let options = HostOptions { bucket, items, observer: observer() };
+        let host = BucketsHost::new(buckets.clone(), tenants, options)?;
+        let options = MemcachedOptions {
+            listen: args.memcached.iter().map(from_anywhere).collect(),
+            connections_max: usize::from(args.memcached_connections),
+            value_bytes_max: args.memcached_max_item,
+            is_authenticated,
+            observer: observer(),
+            ..MemcachedOptions::default()
+        };
+        Ok(Self { server: Some(MemcachedServer::start(host, options)?) })
+    }
+
+    /// Where it listens, with the ports that were chosen.
+    pub(super) fn addresses(&self) -> &[Address] {
+        self.server.as_ref().map_or(&[], MemcachedServer::addresses)
+    }
+
+    /// Answers what is under way, and ends.
+    pub(super) fn close(self) {
+        if let Some(server) = self.server {
+            server.stop();
+        }
+    }
+}
+
+/// The same address for processes with another working directory.
+fn from_anywhere(address: &Address) -> Address {
+    match address {
+        Address::Unix(path) => {
+            Address::Unix(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
+        }
+        Address::Tcp(_) => address.clone(),
+    }
+}

@@ -1,0 +1,322 @@
+//! Buckets behind the door: who may come in, to which bucket, and at whose cost.
+//!
+//! ```text
+//! ACCESS-KEY SECRET         ──> the one bucket that the account may write
+//! ACCESS-KEY@BUCKET SECRET  ──> that bucket, if the account may write it
+//! nothing at all            ──> the bucket of everybody, where the operator has named one
+//! ```
+//!
+//! A bucket is opened as a cache by the first client that comes to it, and stays open while it has
+//! clients and for a while after the last, so that clients that connect for each request find its
+//! hot items. Meanwhile it is in use: nobody deletes it.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use accounts::Account;
+use buckets::{Buckets, BucketsError};
+use items::{ItemReader, ItemWriter, Items, ItemsConnection, ItemsError, ItemsOptions};
+use memcached::{Answer, Answers, Cache, Counts, Fault, Figures, Operation, Request, Store};
+use tenants::{Tenant, Tenants};
+
+use crate::host::{Guest, Host, Meter};
+use crate::place::Place;
+
+/// How long a bucket without clients stays open.
+const KEPT_TIME: Duration = Duration::from_secs(30);
+/// Queues of tenants have this bit, and those of buckets have it not. Two tenants whose domains
+/// have the same hash share a queue, which harms them little.
+const TENANT_QUEUE: u64 = 1 << 63;
+
+/// Why a bucket does not serve as a cache.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The bucket cannot be opened.
+    #[error(transparent)]
+    Bucket(#[from] BucketsError),
+    /// It is a snapshot, or the store is served read-only.
+    #[error("bucket {name} is read-only, and a cache is written to")]
+    ReadOnly {
+        /// Its name.
+        name: String,
+    },
+    /// It cannot serve as a cache.
+    #[error("bucket {name} cannot be served over memcached: {source}")]
+    Items {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: ItemsError,
+    },
+}
+
+/// How buckets are served.
+pub struct HostOptions {
+    /// The bucket of those who do not say who they are; none: each must.
+    pub bucket: Option<String>,
+    /// How each bucket serves as a cache.
+    pub items: ItemsOptions,
+    /// Takes notes for the operator.
+    pub observer: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+/// The buckets of a store, for clients of memcached.
+pub struct BucketsHost {
+    buckets: Buckets,
+    tenants: Arc<Tenants>,
+    options: HostOptions,
+    /// Of those who do not say who they are; it stays open.
+    shared: Option<Arc<Served>>,
+    open: Mutex<HashMap<String, Kept>>,
+}
+
+/// A bucket that serves as a cache.
+struct Served {
+    name: String,
+    items: Items,
+    place: Arc<Place>,
+    queue: u64,
+    is_durable: bool,
+}
+
+struct Kept {
+    served: Arc<Served>,
+    /// When it was first seen without clients.
+    unused_since: Option<Instant>,
+}
+
+impl BucketsHost {
+    /// Opens the bucket of everybody, if there is one.
+    ///
+    /// # Errors
+    /// [`HostError`] of that bucket.
+    pub fn new(
+        buckets: Buckets,
+        tenants: Arc<Tenants>,
+        options: HostOptions,
+    ) -> Result<Self, HostError> {
+        let (shared, open) = (None, Mutex::default());
+        let mut host = Self { buckets, tenants, options, shared, open };
+        if let Some(name) = host.options.bucket.clone() {
+            host.shared = Some(Arc::new(host.open_bucket(&name, 1)?));
+        }
+        Ok(host)
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Kept>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A bucket as a cache, opened if it is not yet. It may wait for a log that is replayed, with
+    /// the lock: those who come in meanwhile wait as well.
+    fn served(&self, name: &str) -> Result<Arc<Served>, HostError> {
+        if let Some(shared) = self.shared.as_ref().filter(|shared| shared.name == name) {
+            return Ok(Arc::clone(shared));
+        }
+        let mut open = self.open();
+        if let Some(kept) = open.get_mut(name) {
+            kept.unused_since = None;
+            return Ok(Arc::clone(&kept.served));
+        }
+        let queue = 2 + open.values().map(|kept| kept.served.queue).max().unwrap_or(0);
+        let served = Arc::new(self.open_bucket(name, queue)?);
+        let kept = Kept { served: Arc::clone(&served), unused_since: None };
+        open.insert(name.to_owned(), kept);
+        Ok(served)
+    }
+
+    fn open_bucket(&self, name: &str, queue: u64) -> Result<Served, HostError> {
+        let bucket = self.buckets.open(name)?;
+        if bucket.is_read_only() {
+            return Err(HostError::ReadOnly { name: name.to_owned() });
+        }
+        let items = Items::open(bucket, self.options.items)
+            .map_err(|source| HostError::Items { name: name.to_owned(), source })?;
+        let is_durable = self.options.items.durability == store::Durability::Durable;
+        Ok(Served { name: name.to_owned(), items, place: Arc::default(), queue, is_durable })
+    }
+
+    /// The one bucket that an account may write, where it names none.
+    fn only_bucket(&self, account: &Account) -> Option<String> {
+        let all = self.buckets.list().ok()?;
+        let mut may_write = all
+            .into_iter()
+            .filter(|bucket| bucket.taken_unix_s.is_none() && account.may_write(&bucket.name));
+        let only = may_write.next()?;
+        may_write.next().is_none().then_some(only.name)
+    }
+
+    /// Closes buckets that have had no client for a while; not on this thread, which does not wait.
+    fn close_unused(&self, now: Instant) {
+        let Ok(mut open) = self.open.try_lock() else { return };
+        let unused: Vec<Kept> = open
+            .extract_if(|_, kept| {
+                // Each client has a handle of what is served here.
+                let is_used = Arc::strong_count(&kept.served) > 1;
+                let since = *kept.unused_since.get_or_insert(now);
+                if is_used {
+                    kept.unused_since = None;
+                }
+                !is_used && now.saturating_duration_since(since) >= KEPT_TIME
+            })
+            .map(|(_, kept)| kept)
+            .collect();
+        drop(open);
+        if !unused.is_empty() {
+            // Without a thread they are dropped here.
+            let _ = thread::Builder::new().spawn(move || drop(unused));
+        }
+    }
+
+    fn account(&self, access_key: &str) -> Option<Arc<Account>> {
+        match self.tenants.accounts().by_access_key(access_key) {
+            Ok(account) => account,
+            Err(error) => {
+                (self.options.observer)(&format!("memcached cannot read the accounts: {error}"));
+                None
+            }
+        }
+    }
+}
+
+fn guest(served: Arc<Served>, name: Option<&str>, tenant: Option<Arc<Tenant>>) -> Guest<ItemCache> {
+    let queue = tenant.as_ref().map_or(served.queue, |tenant| {
+        let mut hasher = DefaultHasher::new();
+        tenant.domain().hash(&mut hasher);
+        TENANT_QUEUE | hasher.finish()
+    });
+    Guest {
+        place: Arc::clone(&served.place),
+        cache: ItemCache { connection: served.items.connection(), served },
+        name: name.map(Arc::from),
+        meter: tenant.map(|tenant| Arc::new(Charged(tenant)) as Arc<dyn Meter>),
+        queue,
+    }
+}
+
+impl Host for BucketsHost {
+    type Cache = ItemCache;
+
+    fn without_name(&self) -> Option<Guest<ItemCache>> {
+        self.shared.as_ref().map(|shared| guest(Arc::clone(shared), None, None))
+    }
+
+    fn by_name(&self, user: &[u8], password: &[u8]) -> Option<Guest<ItemCache>> {
+        let user = std::str::from_utf8(user).ok()?;
+        let (access_key, bucket) = match user.split_once('@') {
+            Some((access_key, bucket)) => (access_key, Some(bucket.to_owned())),
+            None => (user, None),
+        };
+        let account = self.account(access_key)?;
+        if !is_same_secret(account.secret.reveal().as_bytes(), password) {
+            return None;
+        }
+        let bucket = bucket.or_else(|| self.only_bucket(&account))?;
+        if !account.may_write(&bucket) {
+            return None;
+        }
+        let _ = self.tenants.refresh();
+        match self.served(&bucket) {
+            Ok(served) => {
+                let name = format!("{access_key}@{bucket}");
+                Some(guest(served, Some(&name), self.tenants.of(&account)))
+            }
+            Err(HostError::Bucket(BucketsError::NoSuchBucket { .. })) => None,
+            Err(error) => {
+                (self.options.observer)(&format!("memcached: {error}"));
+                None
+            }
+        }
+    }
+
+    fn may_stay(&self, name: &str) -> bool {
+        self.close_unused(Instant::now());
+        let Some((access_key, bucket)) = name.split_once('@') else {
+            unreachable!("a client comes in under its access key and its bucket");
+        };
+        // Where the file cannot be read nobody comes in, and nobody has to go.
+        let known = self.tenants.accounts().by_access_key(access_key);
+        known.map_or(true, |account| account.is_some_and(|account| account.may_write(bucket)))
+    }
+}
+
+/// Compares all bytes, wherever the first difference is.
+fn is_same_secret(secret: &[u8], given: &[u8]) -> bool {
+    let pairs = secret.iter().zip(given);
+    let differences = pairs.fold(0, |differences, (one, other)| differences | (one ^ other));
+    std::hint::black_box(differences) == 0 && secret.len() == given.len()
+}
+
+/// A tenant's account pays.
+struct Charged(Arc<Tenant>);
+
+impl Meter for Charged {
+    fn charge(&self, requests: u64, bytes: u64, now: Instant) -> Option<Duration> {
+        self.0.charge(requests, bytes, now)
+    }
+
+    fn record(&self, counts: &Counts, took: Duration) {
+        let kinds = [
+            (tenants::Operation::Read, counts.cmd_get + counts.cmd_meta),
+            (tenants::Operation::Write, counts.cmd_set + counts.cmd_touch),
+        ];
+        for (kind, operations) in kinds {
+            (0..operations).for_each(|_| self.0.record(kind, 0, took));
+        }
+        self.0.add_bytes_in(counts.bytes_read);
+        self.0.add_bytes_out(counts.bytes_written);
+    }
+}
+
+/// The items of a bucket, for one client.
+pub struct ItemCache {
+    served: Arc<Served>,
+    connection: ItemsConnection,
+}
+
+impl Cache for ItemCache {
+    type Writer = ItemWriter;
+    type Reader = ItemReader;
+
+    fn run(&mut self, requests: &[Request<'_>], now_s: u64, answers: &mut Answers<'_, ItemReader>) {
+        self.connection.run(requests, now_s, answers);
+    }
+
+    fn would_wait(&self, requests: &[Request<'_>], _now_s: u64) -> bool {
+        let changes = |request: &Request<'_>| match &request.operation {
+            Operation::Get(get) => get.touch.is_some() || get.vivify.is_some(),
+            Operation::Inspect { .. } => false,
+            _ => true,
+        };
+        let waits_for_sync = self.served.is_durable && requests.iter().any(changes);
+        waits_for_sync || self.served.items.would_wait(requests)
+    }
+
+    fn begin_store(&mut self, store: &Store<'_>, now_s: u64) -> Result<ItemWriter, Fault> {
+        self.connection.begin_store(store, now_s)
+    }
+
+    fn finish_store(
+        &mut self,
+        writer: ItemWriter,
+        store: &Store<'_>,
+        now_s: u64,
+    ) -> Result<Answer, Fault> {
+        self.connection.finish_store(writer, store, now_s)
+    }
+
+    fn figures(&mut self, now_s: u64) -> Figures {
+        self.connection.figures(now_s)
+    }
+
+    fn limit_bytes(&mut self, bytes: u64) -> bool {
+        self.connection.limit_bytes(bytes)
+    }
+
+    fn reset_counts(&mut self) {
+        self.connection.reset_counts();
+    }
+}
