@@ -49,6 +49,6 @@ pub use address::Address;
 pub use buckets_host::{BucketsHost, HostError, HostOptions, ItemCache};
 pub use error::DoorError;
 pub use host::{Guest, Host, Meter};
-pub use place::Place;
 pub use memcached::VALUE_BYTES_MAX;
+pub use place::Place;
 pub use server::{MemcachedOptions, MemcachedServer};

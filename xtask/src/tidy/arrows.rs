@@ -74,6 +74,8 @@ const ARROWS: [(&str, &[&str]); 30] = [
         "cli",
         &[
             "memcached_door",
+            "items",
+            "tenants",
             "s3",
             "nbd",
             "door",

@@ -64,7 +64,7 @@ pub(crate) fn parse_memcached_address(text: &str) -> Result<Address, String> {
 
 /// How long a value may be over memcached.
 pub(super) fn parse_item_bytes(text: &str) -> Result<u64, String> {
-    let bytes = parse_size(text)?;
+    let bytes = parse_size(text).map_err(|error| error.to_string())?;
     match (ITEM_BYTES_MIN..=memcached_door::VALUE_BYTES_MAX).contains(&bytes) {
         true => Ok(bytes),
         false => Err("a value has at most 1G, and a bound of it is at least 1K".to_owned()),

@@ -33,9 +33,9 @@ use crate::interrupt::Interrupt;
 use crate::removal::remove_zone;
 use crate::store::{self, OpenStore, engine_options};
 use limits::Bounds;
+use listening::Listening;
 use memcached::MemcachedDoor;
 use notices::{Notices, Teller};
-use listening::Listening;
 use ready::announce;
 use s3_door::S3Door;
 

@@ -8,7 +8,7 @@ use admin::{RefusalKind, ServeError};
 use disk::CreateFilesError;
 use engine::{RepairError, RequestError};
 use images::ImageError;
-use memcached_door::{DoorError, HostError};
+use memcached_door::DoorError;
 use nbd::client::ClientError;
 use nbd::wire::Errno;
 
@@ -56,7 +56,6 @@ impl CliError {
             Self::ServeNbd(nbd::NbdError::Bind { source, .. })
             | Self::ServeS3(s3::S3Error::Listen { source, .. })
             | Self::ServeMemcached(DoorError::Listen { source, .. }) => exit_of_io(source),
-            Self::MemcachedBucket(HostError::Bucket(error)) => error.exit(),
             Self::StoreExists { .. }
             | Self::VolumeHoldsData { .. }
             | Self::OtherSetting { .. }

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use ::buckets::Buckets;
 use ::store::Durability;
 use accounts::Accounts;
+use admin::ControlError;
 use items::ItemsOptions;
-use memcached_door::{Address, BucketsHost, HostOptions, MemcachedOptions, MemcachedServer};
+use memcached_door::{
+    Address, BucketsHost, HostError, HostOptions, MemcachedOptions, MemcachedServer,
+};
 use tenants::Tenants;
 
 use super::notices::Teller;
@@ -47,13 +50,12 @@ impl MemcachedDoor {
             let told = teller.clone();
             Box::new(move |note: &str| told.tell(format_args!("warning: {note}")))
         };
-        let durability =
-            if args.sync { Durability::Durable } else { Durability::Acknowledged };
+        let durability = if args.sync { Durability::Durable } else { Durability::Acknowledged };
         let hot_bytes = args.engine.memory / HOT_PARTS;
         let items = ItemsOptions { hot_bytes, durability, ..ItemsOptions::default() };
         let bucket = args.memcached_bucket.clone();
         let options = HostOptions { bucket, items, observer: observer() };
-        let host = BucketsHost::new(buckets.clone(), tenants, options)?;
+        let host = BucketsHost::new(buckets.clone(), tenants, options).map_err(of_host)?;
         let options = MemcachedOptions {
             listen: args.memcached.iter().map(from_anywhere).collect(),
             connections_max: usize::from(args.memcached_connections),
@@ -75,6 +77,14 @@ impl MemcachedDoor {
         if let Some(server) = self.server {
             server.stop();
         }
+    }
+}
+
+/// What is wrong with a bucket is said as for other commands.
+fn of_host(error: HostError) -> CliError {
+    match error {
+        HostError::Bucket(error) => ControlError::from(error).into(),
+        error => error.into(),
     }
 }
 
