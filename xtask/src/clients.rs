@@ -19,7 +19,7 @@ const FOLDERS: [&str; 5] = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/loca
 
 /// A program (or the Python module `nbd`), and the packages that bring it, in the order to try.
 /// Debian 12 has `nbdfuse` inside `libnbd-bin`; later releases have it as a package of its own.
-const CLIENTS: [(&str, &[&str]); 15] = [
+const CLIENTS: [(&str, &[&str]); 18] = [
     ("fio", &["fio"]),
     ("nbdkit", &["nbdkit"]),
     ("qemu-img", &["qemu-utils"]),
@@ -35,6 +35,9 @@ const CLIENTS: [(&str, &[&str]); 15] = [
     ("rclone", &["rclone"]),
     ("s3cmd", &["s3cmd"]),
     ("restic", &["restic"]),
+    ("memccapable", &["libmemcached-tools"]),
+    ("python3-pymemcache", &["python3-pymemcache"]),
+    ("python3-pylibmc", &["python3-pylibmc"]),
 ];
 
 /// The same for the soak alone; some of them are large.
@@ -54,6 +57,8 @@ fn is_here(name: &str) -> bool {
     match name {
         "python3-libnbd" => Program::new(PYTHON).args(["-c", "import nbd"]).succeeds(),
         "python3-boto3" => Program::new(PYTHON).args(["-c", "import boto3"]).succeeds(),
+        "python3-pymemcache" => Program::new(PYTHON).args(["-c", "import pymemcache"]).succeeds(),
+        "python3-pylibmc" => Program::new(PYTHON).args(["-c", "import pylibmc"]).succeeds(),
         "python3" => Path::new(PYTHON).is_file(),
         "python3-sqlite3" => Program::new(PYTHON).args(["-c", "import sqlite3"]).succeeds(),
         "postgres" => postgres_programs().is_some(),

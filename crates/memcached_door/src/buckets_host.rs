@@ -259,11 +259,13 @@ impl Meter for Charged {
     }
 
     fn record(&self, counts: &Counts, took: Duration) {
-        let kinds = [
+        let sums = counts.incr_hits + counts.incr_misses + counts.decr_hits + counts.decr_misses;
+        for (kind, operations) in [
             (tenants::Operation::Read, counts.cmd_get + counts.cmd_meta),
-            (tenants::Operation::Write, counts.cmd_set + counts.cmd_touch),
-        ];
-        for (kind, operations) in kinds {
+            (tenants::Operation::Write, counts.cmd_set + counts.cmd_touch + sums),
+            (tenants::Operation::Delete, counts.delete_hits + counts.delete_misses),
+            (tenants::Operation::Other, counts.cmd_flush),
+        ] {
             (0..operations).for_each(|_| self.0.record(kind, 0, took));
         }
         self.0.add_bytes_in(counts.bytes_read);

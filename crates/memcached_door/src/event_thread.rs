@@ -20,7 +20,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
 use crate::host::Host;
 use crate::mailbox::{Letter, Mailbox};
-use crate::session::{Interest, Outcome, Session};
+use crate::session::{Clock, Interest, Outcome, Session};
 use crate::sessions::{Key, Sessions};
 use crate::shared::{RECEIVED_BYTES, Shared, hand_over};
 
@@ -45,6 +45,8 @@ pub(crate) struct EventThread<H: Host> {
     in_pool: usize,
     buffers: Buffers,
     looked: Instant,
+    /// When the thread was woken last.
+    clock: Clock,
     /// When the last connections are cut; set when the server stops.
     cut_at: Option<Instant>,
 }
@@ -69,6 +71,7 @@ impl<H: Host> EventThread<H> {
             in_pool: 0,
             buffers: Buffers::receiving(RECEIVED_BYTES),
             looked: Instant::now(),
+            clock: Clock::read(),
             cut_at: None,
         })
     }
@@ -78,7 +81,7 @@ impl<H: Host> EventThread<H> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         loop {
             events.clear();
-            let timeout = self.timeout(Instant::now());
+            let timeout = self.timeout();
             let space = rustix::buffer::spare_capacity(&mut events);
             match epoll::wait(&self.epoll, space, timeout.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -87,6 +90,7 @@ impl<H: Host> EventThread<H> {
                     return;
                 }
             }
+            self.clock = Clock::read();
             let turns = std::mem::take(&mut self.turns);
             for event in &events {
                 match event.data.u64() {
@@ -95,7 +99,7 @@ impl<H: Host> EventThread<H> {
                 }
             }
             turns.into_iter().for_each(|key| self.drive(key));
-            let now = Instant::now();
+            let now = self.clock.now;
             self.resume(now);
             if now.duration_since(self.looked) >= LOOK_TIME {
                 self.look(now);
@@ -107,7 +111,7 @@ impl<H: Host> EventThread<H> {
     }
 
     /// How long nothing happens by itself.
-    fn timeout(&self, now: Instant) -> Option<Timespec> {
+    fn timeout(&self) -> Option<Timespec> {
         if !self.turns.is_empty() {
             return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
         }
@@ -115,7 +119,7 @@ impl<H: Host> EventThread<H> {
         let has_to_look = !self.sessions.is_empty();
         let look = has_to_look.then_some(self.looked + LOOK_TIME);
         let next = [pause, look, self.cut_at].into_iter().flatten().min()?;
-        let left = next.saturating_duration_since(now);
+        let left = next.saturating_duration_since(self.clock.now);
         Some(Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() })
     }
 
@@ -152,7 +156,7 @@ impl<H: Host> EventThread<H> {
 
     fn drive(&mut self, key: Key) {
         let Some(session) = self.sessions.get(key) else { return };
-        let turn = self.shared.turn(false);
+        let turn = self.shared.turn(self.clock, false);
         let outcome = session.drive(&turn, &mut self.buffers);
         self.settle(key, outcome);
     }

@@ -7,7 +7,7 @@
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use memcached::{Authentication, Authenticator, Buffers, Connection, Limits, Next};
 
@@ -38,12 +38,26 @@ pub(crate) enum Outcome {
     Close,
 }
 
+/// The time, read once for several turns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    pub(crate) now: Instant,
+    /// Seconds since 1970.
+    pub(crate) unix_s: u64,
+}
+
+impl Clock {
+    pub(crate) fn read() -> Self {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { now: Instant::now(), unix_s: unix.as_secs() }
+    }
+}
+
 /// The circumstances of a turn.
 pub(crate) struct Turn<'a, H> {
     pub(crate) host: &'a H,
     pub(crate) facts: &'a Arc<Facts>,
-    /// Seconds since 1970.
-    pub(crate) now_s: u64,
+    pub(crate) clock: Clock,
     /// Whether this thread may wait for a disk.
     pub(crate) may_wait: bool,
     /// Whether more is to be received.
@@ -62,6 +76,8 @@ pub(crate) struct Session<H: Host> {
     pub(crate) armed: Option<Interest>,
     /// When it has received or sent something last, in seconds since the start of the server.
     pub(crate) moved_s: u32,
+    /// When the turn began that brought what is being worked on.
+    begun: Instant,
 }
 
 /// Who a client is.
@@ -124,8 +140,9 @@ impl<H: Host> Session<H> {
             Some(guest) => Client::Known(Known::new(guest, facts, thread)),
         };
         let connection = Connection::new(limits);
-        let moved_s = facts.age_s(Instant::now());
-        Self { socket, connection, client, seat, thread, armed: None, moved_s }
+        let begun = Instant::now();
+        let moved_s = facts.age_s(begun);
+        Self { socket, connection, client, seat, thread, armed: None, moved_s, begun }
     }
 
     pub(crate) fn socket(&self) -> &Socket {
@@ -162,7 +179,11 @@ impl<H: Host> Session<H> {
     /// Goes on as far as it goes, in these buffers.
     pub(crate) fn drive(&mut self, turn: &Turn<'_, H>, buffers: &mut Buffers) -> Outcome {
         self.connection.lend(buffers);
-        self.moved_s = turn.facts.age_s(Instant::now());
+        let now = turn.clock.now;
+        self.moved_s = turn.facts.age_s(now);
+        if !turn.may_wait {
+            self.begun = now;
+        }
         let gone_on = catch_unwind(AssertUnwindSafe(|| self.go_on(turn)));
         // A connection whose cache has panicked is closed, and others go on.
         let outcome = gone_on.unwrap_or(Outcome::Close);
@@ -241,10 +262,10 @@ impl<H: Host> Session<H> {
                 }
             }
         };
-        let next = self.connection.run_without_waiting(&mut known.cache, turn.now_s);
+        let next = self.connection.run_without_waiting(&mut known.cache, turn.clock.unix_s);
         if next.is_none() && *waits > 0 {
             *waits -= 1;
-            return Some(self.connection.run_once(&mut known.cache, turn.now_s));
+            return Some(self.connection.run_once(&mut known.cache, turn.clock.unix_s));
         }
         next
     }
@@ -277,7 +298,7 @@ impl<H: Host> Session<H> {
     /// Pays for what was asked; `outcome`, unless the tenant has to wait for its rate.
     fn pay(&mut self, outcome: Outcome) -> Outcome {
         let Client::Known(known) = &mut self.client else { return outcome };
-        match known.pay() {
+        match known.pay(self.begun) {
             Some(until) => Outcome::Pause(until),
             None => outcome,
         }
@@ -291,7 +312,7 @@ impl<C: memcached::Cache> Known<C> {
         Box::new(Self { cache, name, meter, queue })
     }
 
-    fn pay(&mut self) -> Option<Instant> {
+    fn pay(&mut self, begun: Instant) -> Option<Instant> {
         let meter = self.meter.as_ref()?;
         let unpaid = std::mem::take(&mut self.cache.unpaid);
         let (requests, bytes) = (unpaid.operations(), unpaid.bytes_read + unpaid.bytes_written);
@@ -299,7 +320,7 @@ impl<C: memcached::Cache> Known<C> {
             return None;
         }
         let now = Instant::now();
-        meter.record(&unpaid, Duration::ZERO);
+        meter.record(&unpaid, now.saturating_duration_since(begun));
         meter.charge(requests, bytes, now).map(|pause| now + pause)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use memcached::{Buffers, Limits};
 
@@ -11,7 +11,7 @@ use crate::mailbox::{Letter, Mailbox};
 use crate::place::Facts;
 use crate::pool::{Pool, Worker};
 use crate::seats::Seats;
-use crate::session::{Outcome, Session, Turn};
+use crate::session::{Clock, Outcome, Session, Turn};
 
 /// What one turn receives at once, in bytes.
 pub(crate) const RECEIVED_BYTES: usize = 64 << 10;
@@ -47,13 +47,12 @@ impl<H: Host> Shared<H> {
         Self { host, facts, limits, seats, stalled_time, pool, closing, observer }
     }
 
-    /// The circumstances of a turn that begins now.
-    pub(crate) fn turn(&self, may_wait: bool) -> Turn<'_, H> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    /// The circumstances of a turn at this time.
+    pub(crate) fn turn(&self, clock: Clock, may_wait: bool) -> Turn<'_, H> {
         Turn {
             host: &self.host,
             facts: &self.facts,
-            now_s: now.as_secs(),
+            clock,
             may_wait,
             may_receive: !self.is_closing(),
         }
@@ -89,7 +88,7 @@ pub(crate) fn hand_over<H: Host>(
 /// One turn of a connection in the pool.
 fn go_on<H: Host>(shared: &Arc<Shared<H>>, job: Job<H>, buffers: &mut Buffers) {
     let Job { mut session, home } = job;
-    match session.drive(&shared.turn(true), buffers) {
+    match session.drive(&shared.turn(Clock::read(), true), buffers) {
         Outcome::Pool => hand_over(shared, session, home),
         outcome => home.post(Letter::Back(session, outcome)),
     }

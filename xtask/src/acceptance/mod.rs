@@ -19,6 +19,7 @@ mod hostile;
 mod images;
 mod kill;
 mod kill_objects;
+mod memcached;
 mod memory;
 pub(crate) mod mounts;
 mod ordered;
@@ -55,7 +56,7 @@ pub(crate) struct Scenario {
 }
 
 /// They run in this order.
-const SCENARIOS: [Scenario; 15] = [
+const SCENARIOS: [Scenario; 16] = [
     Scenario {
         name: "first-hour",
         shows: "a new user gets from the first command to a backup and back without a guess",
@@ -143,6 +144,12 @@ const SCENARIOS: [Scenario; 15] = [
         run: s3::run,
     },
     Scenario {
+        name: "memcached",
+        shows: "clients of memcached find in a bucket what they put there, as S3 does",
+        needs: &["memccapable", "python3-pymemcache", "python3-pylibmc", "python3-boto3"],
+        run: memcached::run,
+    },
+    Scenario {
         name: "kill-objects",
         shows: "after kill -9 every change that S3 answered is there, and nothing else",
         needs: &["python3-boto3"],
@@ -157,7 +164,7 @@ const SCENARIOS: [Scenario; 15] = [
 ];
 
 /// Scenarios whose short form runs inside `cargo xtask test`.
-const SHORT: [&str; 14] = [
+const SHORT: [&str; 15] = [
     "first-hour",
     "hostile",
     "full",
@@ -170,6 +177,7 @@ const SHORT: [&str; 14] = [
     "real-disk",
     "memory",
     "s3",
+    "memcached",
     "kill-objects",
     "full-objects",
 ];

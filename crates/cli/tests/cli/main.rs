@@ -28,6 +28,7 @@ mod incoming;
 mod json;
 mod kinds;
 mod limits;
+mod memcached;
 mod messages;
 mod output;
 mod places;

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Measures `tamis serve --memcached` beside Debian's memcached: one client, two depths, two sizes.
+
+    cargo build --release -p cli && cargo build --release -p memcached_door --example memcached_load
+    memcached_beside.py --target target/release --dir /var/tmp/beside [--rounds 5] [--requests N]
+
+Both servers run all the time, each with as many threads as the machine has processors, and a round
+asks one after the other the same. The table has medians of the rounds, and what tamis does in parts
+of what memcached does. `--model PROGRAM` measures another server instead, which is started with a
+port (`examples/model_door`, say).
+"""
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import time
+
+KEYS = 10_000
+SIZES = (512, 4096)
+DEPTHS = (1, 16)
+VERBS = ("get", "set-unique", "set-duplicate")
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def wait_for(port):
+    for _ in range(600):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    raise RuntimeError(f"nobody answers at port {port}")
+
+
+def memory_bytes(process):
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+        lines = [line for line in status if line.startswith("RssAnon:")]
+    return int(lines[0].split()[1]) << 10
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=64_000)
+    parser.add_argument("--memory", default="2G")
+    parser.add_argument("--model")
+    parser.add_argument("--sync", action="store_true")
+    given = parser.parse_args()
+    tamis, load = f"{given.target}/tamis", f"{given.target}/examples/memcached_load"
+    store = f"{given.dir}/store"
+    shutil.rmtree(given.dir, ignore_errors=True)
+    os.makedirs(given.dir)
+    ports = {"memcached": free_port(), "tamis": free_port()}
+    user = ["-u", "root"] if os.geteuid() == 0 else []
+    threads = str(os.cpu_count())
+    memcached = ["memcached", "-l", "127.0.0.1", "-p", str(ports["memcached"]), "-m", "2048"]
+    memcached += ["-t", threads, "-I", "1m", *user]
+    if given.model:
+        serve = [given.model, str(ports["tamis"])]
+    else:
+        subprocess.run([tamis, "init", store, "--capacity", "20G"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([tamis, "bucket", "create", store, "cache"], check=True, stdout=subprocess.DEVNULL)
+        serve = [tamis, "serve", store, "--memory", given.memory, "--memcached-bucket", "cache"]
+        serve += ["--memcached", f"tcp:127.0.0.1:{ports['tamis']}"] + ["--sync"] * given.sync
+    servers = {
+        "memcached": subprocess.Popen(memcached),
+        "tamis": subprocess.Popen(serve, stdout=subprocess.DEVNULL),
+    }
+    try:
+        for port in ports.values():
+            wait_for(port)
+        measure(given, load, ports, servers)
+    finally:
+        for server in servers.values():
+            server.terminate()
+            server.wait()
+        shutil.rmtree(given.dir, ignore_errors=True)
+
+
+def measure(given, load, ports, servers):
+    def ask(name, verb, size, depth, requests):
+        words = [load, f"127.0.0.1:{ports[name]}", verb, size, depth, requests, KEYS]
+        told = subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True)
+        return json.loads(told.stdout)
+
+    print(f"{'':34}{'memcached':>30}{'tamis':>30}{'per s':>8}{'p50':>7}{'p99':>7}")
+    for size in SIZES:
+        before = {name: memory_bytes(server) for name, server in servers.items()}
+        for name in ports:
+            ask(name, "fill", size, 16, KEYS)
+        each = [(memory_bytes(servers[name]) - before[name]) / KEYS for name in ("memcached", "tamis")]
+        print(f"{size:5} B: {each[0]:.0f} and {each[1]:.0f} bytes of memory a key and value")
+        for verb in VERBS:
+            for depth in DEPTHS:
+                rounds = {name: [] for name in ports}
+                for name in ports:
+                    ask(name, verb, size, depth, given.requests // 8)
+                for number in range(given.rounds):
+                    for name in sorted(ports, reverse=number % 2 == 1):
+                        rounds[name].append(ask(name, verb, size, depth, given.requests))
+                median = {
+                    name: {
+                        figure: statistics.median(one[figure] for one in rounds[name])
+                        for figure in ("per_second", "p50_us", "p99_us")
+                    }
+                    for name in ports
+                }
+                one, other = median["memcached"], median["tamis"]
+                line = f"{verb:14} {size:5} B, {depth:2} at once"
+                for it in (one, other):
+                    figures = f"{it['per_second']:8.0f}/s {it['p50_us']:7.1f} {it['p99_us']:7.1f} us"
+                    line = f"{line:34}" if it is one else line
+                    line += f"{figures:>30}"
+                ratios = [other[figure] / one[figure] for figure in ("per_second", "p50_us", "p99_us")]
+                print(line + f"{ratios[0]:7.2f}x{ratios[1]:6.2f}x{ratios[2]:6.2f}x", flush=True)
+
+
+main()
