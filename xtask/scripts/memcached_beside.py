@@ -48,7 +48,8 @@ def memory_bytes(process):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    raw = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--target", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--rounds", type=int, default=5)
@@ -69,8 +70,9 @@ def main():
     if given.model:
         serve = [given.model, str(ports["tamis"])]
     else:
-        subprocess.run([tamis, "init", store, "--capacity", "20G"], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([tamis, "bucket", "create", store, "cache"], check=True, stdout=subprocess.DEVNULL)
+        make = [["init", store, "--capacity", "20G"], ["bucket", "create", store, "cache"]]
+        for words in make:
+            subprocess.run([tamis, *words], check=True, stdout=subprocess.DEVNULL)
         serve = [tamis, "serve", store, "--memory", given.memory, "--memcached-bucket", "cache"]
         serve += ["--memcached", f"tcp:127.0.0.1:{ports['tamis']}"] + ["--sync"] * given.sync
     servers = {
@@ -91,16 +93,17 @@ def main():
 def measure(given, load, ports, servers):
     def ask(name, verb, size, depth, requests):
         words = [load, f"127.0.0.1:{ports[name]}", verb, size, depth, requests, KEYS]
-        told = subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True)
-        return json.loads(told.stdout)
+        words = [str(word) for word in words]
+        return json.loads(subprocess.run(words, check=True, capture_output=True).stdout)
 
     print(f"{'':34}{'memcached':>30}{'tamis':>30}{'per s':>8}{'p50':>7}{'p99':>7}")
     for size in SIZES:
         before = {name: memory_bytes(server) for name, server in servers.items()}
         for name in ports:
             ask(name, "fill", size, 16, KEYS)
-        each = [(memory_bytes(servers[name]) - before[name]) / KEYS for name in ("memcached", "tamis")]
-        print(f"{size:5} B: {each[0]:.0f} and {each[1]:.0f} bytes of memory a key and value")
+        each = {name: (memory_bytes(servers[name]) - before[name]) / KEYS for name in ports}
+        each = {name: round(each) for name, each in each.items()}
+        print(f"{size:5} B: bytes of memory a key and value: {each}")
         for verb in VERBS:
             for depth in DEPTHS:
                 rounds = {name: [] for name in ports}
@@ -119,11 +122,13 @@ def measure(given, load, ports, servers):
                 one, other = median["memcached"], median["tamis"]
                 line = f"{verb:14} {size:5} B, {depth:2} at once"
                 for it in (one, other):
-                    figures = f"{it['per_second']:8.0f}/s {it['p50_us']:7.1f} {it['p99_us']:7.1f} us"
                     line = f"{line:34}" if it is one else line
-                    line += f"{figures:>30}"
-                ratios = [other[figure] / one[figure] for figure in ("per_second", "p50_us", "p99_us")]
-                print(line + f"{ratios[0]:7.2f}x{ratios[1]:6.2f}x{ratios[2]:6.2f}x", flush=True)
+                    line += f"{it['per_second']:9.0f}/s"
+                    line += f"{it['p50_us']:8.1f}{it['p99_us']:8.1f} us"
+                ratio = {figure: other[figure] / one[figure] for figure in one}
+                line += f"{ratio['per_second']:8.2f}x"
+                line += f"{ratio['p50_us']:6.2f}x{ratio['p99_us']:6.2f}x"
+                print(line, flush=True)
 
 
 main()

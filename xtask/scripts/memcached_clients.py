@@ -22,7 +22,7 @@ def through_pymemcache():
     assert client.incr("a", 6) == 240 and client.decr("a", 40) == 200
     value, cas = client.gets("a")
     assert client.cas("a", b"new", cas) and client.cas("a", b"newer", cas) is False
-    assert client.touch("a", 100) and client.gat("a", 100) == b"new"
+    assert client.touch("a", 100) and client.get("a") == b"new"
     assert client.delete("a") and client.get("a") is None
     many = {f"key-{number}": random.randbytes(number * 37) for number in range(300)}
     assert client.set_many(many) == []

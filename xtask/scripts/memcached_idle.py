@@ -23,10 +23,10 @@ def memory_bytes():
     raise RuntimeError("the kernel does not say")
 
 
-def ask(connection):
-    connection.sendall(b"set idle 0 0 4096\r\n" + b"x" * 4096 + b"\r\nget idle\r\n")
+def ask(connection, said=b"get idle\r\n", end=b"END\r\n"):
+    connection.sendall(said)
     answer = b""
-    while not answer.endswith(b"END\r\n"):
+    while not answer.endswith(end):
         part = connection.recv(1 << 16)
         assert part, "the server has closed an idle connection"
         answer += part
@@ -35,7 +35,8 @@ def ask(connection):
 _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 first = [socket.create_connection((HOST, PORT)) for _ in range(50)]
-for one in first:
+ask(first[0], b"set idle 0 0 4096\r\n" + b"x" * 4096 + b"\r\n", b"STORED\r\n")
+for one in first * 20:
     ask(one)
 before = memory_bytes()
 idle = []

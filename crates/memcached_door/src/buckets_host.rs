@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use accounts::Account;
 use buckets::{Buckets, BucketsError};
-use items::{ItemReader, ItemWriter, Items, ItemsConnection, ItemsError, ItemsOptions};
-use memcached::{Answer, Answers, Cache, Counts, Fault, Figures, Operation, Request, Store};
+use items::{Items, ItemsConnection, ItemsError, ItemsOptions};
+use memcached::Counts;
 use tenants::{Tenant, Tenants};
 
 use crate::host::{Guest, Host, Meter};
@@ -79,7 +79,6 @@ struct Served {
     items: Items,
     place: Arc<Place>,
     queue: u64,
-    is_durable: bool,
 }
 
 struct Kept {
@@ -135,8 +134,7 @@ impl BucketsHost {
         }
         let items = Items::open(bucket, self.options.items)
             .map_err(|source| HostError::Items { name: name.to_owned(), source })?;
-        let is_durable = self.options.items.durability == store::Durability::Durable;
-        Ok(Served { name: name.to_owned(), items, place: Arc::default(), queue, is_durable })
+        Ok(Served { name: name.to_owned(), items, place: Arc::default(), queue })
     }
 
     /// The one bucket that an account may write, where it names none.
@@ -154,8 +152,9 @@ impl BucketsHost {
         let Ok(mut open) = self.open.try_lock() else { return };
         let unused: Vec<Kept> = open
             .extract_if(|_, kept| {
-                // Each client has a handle of what is served here.
-                let is_used = Arc::strong_count(&kept.served) > 1;
+                // Each client has a handle of the place, and one that comes in of the bucket.
+                let served = &kept.served;
+                let is_used = Arc::strong_count(served) + Arc::strong_count(&served.place) > 2;
                 let since = *kept.unused_since.get_or_insert(now);
                 if is_used {
                     kept.unused_since = None;
@@ -182,7 +181,11 @@ impl BucketsHost {
     }
 }
 
-fn guest(served: Arc<Served>, name: Option<&str>, tenant: Option<Arc<Tenant>>) -> Guest<ItemCache> {
+fn guest(
+    served: &Arc<Served>,
+    name: Option<&str>,
+    tenant: Option<Arc<Tenant>>,
+) -> Guest<ItemsConnection> {
     let queue = tenant.as_ref().map_or(served.queue, |tenant| {
         let mut hasher = DefaultHasher::new();
         tenant.domain().hash(&mut hasher);
@@ -190,7 +193,7 @@ fn guest(served: Arc<Served>, name: Option<&str>, tenant: Option<Arc<Tenant>>) -
     });
     Guest {
         place: Arc::clone(&served.place),
-        cache: ItemCache { connection: served.items.connection(), served },
+        cache: served.items.connection(),
         name: name.map(Arc::from),
         meter: tenant.map(|tenant| Arc::new(Charged(tenant)) as Arc<dyn Meter>),
         queue,
@@ -198,13 +201,13 @@ fn guest(served: Arc<Served>, name: Option<&str>, tenant: Option<Arc<Tenant>>) -
 }
 
 impl Host for BucketsHost {
-    type Cache = ItemCache;
+    type Cache = ItemsConnection;
 
-    fn without_name(&self) -> Option<Guest<ItemCache>> {
-        self.shared.as_ref().map(|shared| guest(Arc::clone(shared), None, None))
+    fn without_name(&self) -> Option<Guest<ItemsConnection>> {
+        self.shared.as_ref().map(|shared| guest(shared, None, None))
     }
 
-    fn by_name(&self, user: &[u8], password: &[u8]) -> Option<Guest<ItemCache>> {
+    fn by_name(&self, user: &[u8], password: &[u8]) -> Option<Guest<ItemsConnection>> {
         let user = std::str::from_utf8(user).ok()?;
         let (access_key, bucket) = match user.split_once('@') {
             Some((access_key, bucket)) => (access_key, Some(bucket.to_owned())),
@@ -222,7 +225,7 @@ impl Host for BucketsHost {
         match self.served(&bucket) {
             Ok(served) => {
                 let name = format!("{access_key}@{bucket}");
-                Some(guest(served, Some(&name), self.tenants.of(&account)))
+                Some(guest(&served, Some(&name), self.tenants.of(&account)))
             }
             Err(HostError::Bucket(BucketsError::NoSuchBucket { .. })) => None,
             Err(error) => {
@@ -270,55 +273,5 @@ impl Meter for Charged {
         }
         self.0.add_bytes_in(counts.bytes_read);
         self.0.add_bytes_out(counts.bytes_written);
-    }
-}
-
-/// The items of a bucket, for one client.
-pub struct ItemCache {
-    served: Arc<Served>,
-    connection: ItemsConnection,
-}
-
-impl Cache for ItemCache {
-    type Writer = ItemWriter;
-    type Reader = ItemReader;
-
-    fn run(&mut self, requests: &[Request<'_>], now_s: u64, answers: &mut Answers<'_, ItemReader>) {
-        self.connection.run(requests, now_s, answers);
-    }
-
-    fn would_wait(&self, requests: &[Request<'_>], _now_s: u64) -> bool {
-        let changes = |request: &Request<'_>| match &request.operation {
-            Operation::Get(get) => get.touch.is_some() || get.vivify.is_some(),
-            Operation::Inspect { .. } => false,
-            _ => true,
-        };
-        let waits_for_sync = self.served.is_durable && requests.iter().any(changes);
-        waits_for_sync || self.served.items.would_wait(requests)
-    }
-
-    fn begin_store(&mut self, store: &Store<'_>, now_s: u64) -> Result<ItemWriter, Fault> {
-        self.connection.begin_store(store, now_s)
-    }
-
-    fn finish_store(
-        &mut self,
-        writer: ItemWriter,
-        store: &Store<'_>,
-        now_s: u64,
-    ) -> Result<Answer, Fault> {
-        self.connection.finish_store(writer, store, now_s)
-    }
-
-    fn figures(&mut self, now_s: u64) -> Figures {
-        self.connection.figures(now_s)
-    }
-
-    fn limit_bytes(&mut self, bytes: u64) -> bool {
-        self.connection.limit_bytes(bytes)
-    }
-
-    fn reset_counts(&mut self) {
-        self.connection.reset_counts();
     }
 }

@@ -35,7 +35,7 @@ const ARROWS: [(&str, &[&str]); 30] = [
     ("door", &["store", "engine", "disk", "threads", "format"]),
     ("nbd", &["door", "store", "engine", "disk", "threads", "format"]),
     ("admin", &["buckets", "objects", "store", "engine", "disk", "threads", "format"]),
-    ("memcached_door", &["items", "tenants", "memcached", "buckets", "accounts", "store"]),
+    ("memcached_door", &["items", "tenants", "memcached", "buckets", "accounts"]),
     ("s3", &["buckets", "objects", "accounts", "store", "engine", "format", "threads"]),
     (
         "lab",

@@ -1,5 +1,5 @@
-//! `tamis serve`: the volumes of a store over NBD, its buckets over S3 and memcached, and its control
-//! socket, until a signal.
+//! `tamis serve`: the volumes of a store over NBD, its buckets over S3 and memcached, and its
+//! control socket, until a signal.
 //!
 //! ```text
 //! open (recovering if need be) ── control socket ── doors ── banner ── wait
