@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use memcached::{Answer, Answers, Cache, Counts, Fault, Figures, Operation, Request, Store};
 
+use crate::evict::used_bytes;
 use crate::fault::fault_of;
 use crate::long::{ItemReader, ItemWriter};
 use crate::shared::Shared;
@@ -105,11 +106,14 @@ impl Cache for ItemsConnection {
 
     fn figures(&mut self, _now_s: u64) -> Figures {
         let shared = &self.shared;
-        let held = shared.bucket.figures();
+        let (eviction, bucket) = (shared.eviction.as_ref(), &shared.bucket);
         shared.totals.fill(Figures {
-            items: held.objects,
-            bytes: held.object_bytes,
-            bytes_max: shared.bucket.quota_bytes().unwrap_or(0),
+            items: bucket.figures().objects,
+            bytes: used_bytes(bucket),
+            bytes_max: eviction
+                .map_or(bucket.quota_bytes(), |eviction| Some(eviction.bytes_max()))
+                .unwrap_or(0),
+            evictions: eviction.map_or(0, |eviction| eviction.evicted.get()),
             ..Figures::default()
         })
     }
@@ -120,5 +124,8 @@ impl Cache for ItemsConnection {
 
     fn reset_counts(&mut self) {
         self.shared.totals.reset();
+        if let Some(eviction) = &self.shared.eviction {
+            eviction.evicted.reset();
+        }
     }
 }

@@ -87,6 +87,7 @@ impl Shared {
             }
         }
         run.commit()?;
+        self.keep_bound(now_s);
         Ok(outcomes)
     }
 
@@ -158,6 +159,7 @@ impl<'a> Run<'a> {
                 Ok(Outcome::Hit(hit, HitValue::Whole(Vec::new())))
             }
             GetDecision::Hit(hit) => {
+                self.shared.was_read(get);
                 let Some(found) = found else { panic!("a hit is of an item") };
                 let value = self.value_for(get, at, found.value_bytes)?;
                 if hit.change() != Change::None {
@@ -188,7 +190,8 @@ impl<'a> Run<'a> {
     fn store(&mut self, store: &Store<'a>) -> Result<Option<Outcome>, Refusal> {
         let at = self.place_of(store.key);
         let now_s = self.now_s;
-        let is_plain = store.mode == StoreMode::Set && store.compare.is_none();
+        let is_plain =
+            store.mode == StoreMode::Set && store.compare.is_none() && store.place.is_none();
         let found = if is_plain { None } else { self.found(at)? };
         let old = found.map(|found| (&found.item, found.value_bytes));
         let (mut item, join) = match store.decide(old, now_s, || 0) {

@@ -8,6 +8,7 @@ use objects::bucket::{Bucket, BucketError};
 use store::Durability;
 
 use crate::cache::ItemsConnection;
+use crate::evict::Eviction;
 use crate::flush::Flushes;
 use crate::hot::HotItems;
 use crate::shared::Shared;
@@ -22,14 +23,18 @@ pub struct ItemsOptions {
     /// Whether a change is answered when it is in the store's order, or when no crash can take it
     /// back.
     pub durability: Durability,
+    /// What the bucket may hold, in bytes of values and 64 for each object: what nobody reads goes
+    /// when there is more. None: nothing goes.
+    pub bytes_max: Option<u64>,
     /// Whether a thread deletes what a flush has ended; else [`Items::clean_some`] is to be called.
     pub has_upkeep: bool,
 }
 
 impl Default for ItemsOptions {
-    /// 64 MiB; acknowledged; with upkeep.
+    /// 64 MiB; acknowledged; without a bound; with upkeep.
     fn default() -> Self {
-        Self { hot_bytes: 64 << 20, durability: Durability::Acknowledged, has_upkeep: true }
+        let durability = Durability::Acknowledged;
+        Self { hot_bytes: 64 << 20, durability, bytes_max: None, has_upkeep: true }
     }
 }
 
@@ -108,6 +113,7 @@ impl Items {
             hot: HotItems::new(options.hot_bytes),
             flushes,
             totals: Totals::default(),
+            eviction: options.bytes_max.map(Eviction::new),
             open,
         });
         let upkeep = match options.has_upkeep {

@@ -6,6 +6,7 @@
 //!             changes ──> one transaction a run of them ──> hot items       change.rs
 //!             long values ──> written first, then a transaction             long.rs
 //!             flush_all ──> a document of the bucket                        flush.rs
+//!             beyond its bound, a bucket loses what nobody reads            evict.rs
 //! upkeep, a thread ──> deletes what a flush has ended                       upkeep.rs
 //! ```
 //!
@@ -25,6 +26,7 @@
 
 mod cache;
 mod change;
+mod evict;
 mod fault;
 mod flush;
 mod hot;
@@ -36,6 +38,7 @@ mod read;
 mod shared;
 mod totals;
 mod upkeep;
+mod wanted;
 
 pub use cache::ItemsConnection;
 pub use items::{Items, ItemsError, ItemsOptions};

@@ -134,6 +134,7 @@ impl Shared {
             self.totals.stored.add(1);
             self.hot.replace(&self.bucket, std::iter::once(Replaced { key, before, now }));
         })?;
+        self.keep_bound(now_s);
         Ok(Answer::Stored { cas: item.cas, value_bytes })
     }
 

@@ -63,6 +63,7 @@ impl Shared {
             None => return FromMemory::NotHere,
         }
         *hot.item = hit.item;
+        self.was_read(get);
         FromMemory::Answered
     }
 
@@ -108,7 +109,17 @@ impl Shared {
             GetDecision::Hit(hit) => hit,
             GetDecision::Miss | GetDecision::Create(_) => panic!("an item that is there is a hit"),
         };
+        self.was_read(get);
         self.answer_stored(get, &hit, stored, reader, moment, answers);
+    }
+
+    /// What is read stays longer in a cache with a bound.
+    pub(crate) fn was_read(&self, get: &Get<'_>) {
+        if let Some(eviction) = &self.eviction
+            && get.marks_access
+        {
+            eviction.read(get.key);
+        }
     }
 
     /// Answers with what the bucket holds, and keeps it in memory.

@@ -5,6 +5,7 @@ use memcached::{Fault, Operation, Request};
 use objects::bucket::Bucket;
 use store::Durability;
 
+use crate::evict::Eviction;
 use crate::fault::fault_of;
 use crate::flush::Flushes;
 use crate::hot::HotItems;
@@ -17,6 +18,8 @@ pub(crate) struct Shared {
     pub(crate) hot: HotItems,
     pub(crate) flushes: Flushes,
     pub(crate) totals: Totals,
+    /// None: the cache has no bound.
+    pub(crate) eviction: Option<Eviction>,
     /// The bucket stays open as long as it serves as a cache.
     #[expect(dead_code, reason = "it is held, and not looked at")]
     pub(crate) open: Option<OpenBucket>,
@@ -27,6 +30,14 @@ impl Shared {
     pub(crate) fn flush_if_due(&self, now_s: u64) -> Result<(), Fault> {
         let flushed = self.flushes.flush_if_due(&self.bucket, now_s, self.durability);
         flushed.map_err(|error| fault_of(&error))
+    }
+
+    /// Evicts until the bucket is within its bound. What fails is tried again behind the next
+    /// change: the change before it was made.
+    pub(crate) fn keep_bound(&self, now_s: u64) {
+        if let Some(eviction) = &self.eviction {
+            let _ = eviction.keep_bound(&self.bucket, now_s.saturating_mul(1000));
+        }
     }
 
     /// Whether requests may wait for the disk.

@@ -316,3 +316,6 @@ impl Shard {
         self.main.push(&mut self.entries, number, bytes);
     }
 }
+
+#[cfg(test)]
+mod tests;

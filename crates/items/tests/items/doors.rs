@@ -53,7 +53,7 @@ fn what_is_stored_stays_and_what_is_flushed_goes() {
     let items = rig.items(64 << 20);
     let mut after = client(&items);
     assert_eq!(after.text("get old a gone\r\n"), "VALUE a 9 2\r\nhi\r\nEND\r\n");
-    assert_eq!(after.text("mg b f c t s\r\n"), "HD f4 c80 t60 s2 W\r\n");
+    assert_eq!(after.text("mg b f c t s\r\n"), "HD f4 c80 t60 s2 X W\r\n");
     after.now_s += 5;
     assert_eq!(after.text("get a b\r\n"), "END\r\n");
     assert_eq!(after.text("set new 0 0 1\r\nn\r\n"), "STORED\r\n");

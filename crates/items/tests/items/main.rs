@@ -3,6 +3,9 @@
 #![cfg(test)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod bounds;
 mod doors;
+mod kills;
 mod model;
 mod rig;
+mod threads;

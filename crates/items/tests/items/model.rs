@@ -162,14 +162,26 @@ fn talk(rig: &Rig, hot_bytes: u64, turns: &[Turn]) {
         let (answered, expected) = (items.say(&sent), model.say(&sent));
         assert!(
             answered == expected,
-            "turn {number} of {}\nis   {}\nwant {}",
-            String::from_utf8_lossy(&sent[..sent.len().min(3000)]),
-            String::from_utf8_lossy(&answered[..answered.len().min(3000)]),
-            String::from_utf8_lossy(&expected[..expected.len().min(3000)]),
+            "turn {number}\nis   {}\nwant {}\nafter\n{}",
+            shown(&answered),
+            shown(&expected),
+            turns[..=number].iter().map(shown_turn).collect::<String>(),
         );
         items.now_s += turn.pass_s;
         model.now_s += turn.pass_s;
     }
+}
+
+/// Bytes as a reader of a failure wants them: not all of a long value.
+fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes).replace("\r\n", " | ");
+    let short = |line: &str| line.chars().take(50).collect::<String>();
+    text.split(" | ").map(short).collect::<Vec<_>>().join(" | ")
+}
+
+fn shown_turn(turn: &Turn) -> String {
+    let commands = turn.commands.iter().map(|command| format!("  {}\n", shown(command)));
+    commands.collect::<String>() + &format!("  ({} s)\n", turn.pass_s)
 }
 
 proptest! {
