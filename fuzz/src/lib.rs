@@ -10,6 +10,7 @@ pub mod input;
 pub mod ring;
 pub mod s3;
 pub mod script;
+pub mod segments;
 pub mod served;
 pub mod store;
 

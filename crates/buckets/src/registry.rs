@@ -9,7 +9,7 @@ use engine::{Client, VolumeKind};
 use format::BLOCK_BYTES;
 use objects::bucket::{Bucket, BucketError, BucketOptions, OpenOptions};
 use objects::index::IndexError;
-use objects::values::cutter::SegmentPolicy;
+use segments::SegmentPolicy;
 use store::{Durability, RequestError, random_bytes};
 
 use crate::error::BucketsError;

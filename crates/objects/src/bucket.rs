@@ -48,11 +48,11 @@ use store::Durability;
 use crate::index::{
     Change, Index, IndexCreateOptions, IndexError, IndexOptions, Merged, Table, VolumeIndex,
 };
-use crate::values::cutter::SegmentPolicy;
 use crate::values::{TrimProgress, Values};
 use crate::volume::BucketVolume;
 use locks::Stripes;
 use moments::Moments;
+use segments::SegmentPolicy;
 use usage::Usage;
 use versions::Versions;
 

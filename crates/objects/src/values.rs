@@ -17,7 +17,6 @@
 
 mod backing;
 mod changes;
-pub mod cutter;
 mod error;
 mod extent_tables;
 mod extent_use;
@@ -48,9 +47,9 @@ use format::objects::{CHUNK_BYTES, VALUES_END_BYTES, VALUES_START_BYTES};
 use crate::index::Index;
 use crate::volume::BucketVolume;
 use backing::Backing;
-use cutter::{Cutter, SegmentPolicy};
 use limits::Limits;
 use list_builder::Built;
+use segments::{Cutter, SegmentPolicy};
 use space::{Generation, Hold, Space};
 use trimmer::Trimmer;
 

@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 30] = [
+const ARROWS: [(&str, &[&str]); 31] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
@@ -26,21 +26,23 @@ const ARROWS: [(&str, &[&str]); 30] = [
     ("traces", &[]),
     ("charts", &[]),
     ("store", &["engine", "disk", "threads", "format"]),
-    ("objects", &["store", "format", "mutants"]),
-    ("buckets", &["objects", "store", "engine", "format"]),
+    ("segments", &[]),
+    ("objects", &["segments", "store", "format", "mutants"]),
+    ("buckets", &["segments", "objects", "store", "engine", "format"]),
     ("accounts", &[]),
     ("tenants", &["accounts"]),
     ("memcached", &[]),
     ("items", &["memcached", "buckets", "objects", "store", "format"]),
     ("door", &["store", "engine", "disk", "threads", "format"]),
     ("nbd", &["door", "store", "engine", "disk", "threads", "format"]),
-    ("admin", &["buckets", "objects", "store", "engine", "disk", "threads", "format"]),
+    ("admin", &["segments", "buckets", "objects", "store", "engine", "disk", "threads", "format"]),
     ("memcached_door", &["items", "tenants", "memcached", "buckets", "accounts"]),
     ("s3", &["buckets", "objects", "accounts", "store", "engine", "format", "threads"]),
     (
         "lab",
         &[
             "objects",
+            "segments",
             "store",
             "engine",
             "tables",

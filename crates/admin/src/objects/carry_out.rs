@@ -6,7 +6,7 @@ use format::objects::record::metadata::{ContentHeader, ContentHeaders};
 use objects::bucket::{
     Condition, CopyOptions, DeleteOptions, ListOptions, ObjectInfo, Put, PutOptions, Reader,
 };
-use objects::values::cutter::SegmentPolicy;
+use segments::SegmentPolicy;
 use store::Durability;
 
 use super::ObjectKey;

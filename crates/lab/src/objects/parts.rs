@@ -11,9 +11,9 @@ use objects::bucket::BucketError;
 use objects::index::{
     Change, INDEX_MEMORY_BYTES_MIN, Index, IndexCreateOptions, IndexOptions, Table, VolumeIndex,
 };
-use objects::values::cutter::{CdcCutter, CdcLengths, Cutter, FixedCutter, SegmentPolicy};
 use objects::values::{ValueChanges, Values, WrittenValue};
 use objects::volume::BucketVolume;
+use segments::{CdcCutter, CdcLengths, Cutter, FixedCutter, SegmentPolicy};
 
 use crate::failure::Broken;
 use crate::objects::bucket::{Bucket, Cut, LookedUp, PART_BYTES, RING_BYTES};

@@ -15,8 +15,8 @@ use super::error::BucketError;
 use super::info::{Metadata, check_key, living};
 use super::put::{Put, new_record};
 use super::{Bucket, Core};
-use crate::values::cutter::SegmentPolicy;
 use crate::values::{ValueError, ValueReader};
+use segments::SegmentPolicy;
 
 /// Bytes that are read and written at a time.
 const REWRITTEN_BYTES: usize = 1 << 20;

@@ -7,9 +7,9 @@ use format::objects::CHUNK_BYTES;
 use format::objects::record::{INLINE_BYTES_MAX, Value};
 
 use super::Values;
-use super::cutter::SegmentPolicy;
 use super::error::ValueError;
 use super::writer::{Claim, VALUES, push_segment, runs_in};
+use segments::SegmentPolicy;
 
 /// Longest value that is written together with others.
 pub const TOGETHER_BYTES_MAX: usize = 64 << 10;

@@ -17,13 +17,13 @@ use format::objects::{CHUNK_BYTES, OBJECT_BYTES_MAX};
 use store::{Durability, WriteOptions};
 
 use super::backing::Backing;
-use super::cutter::Cutter;
 use super::error::ValueError;
 use super::extent_use::ExtentQueue;
 use super::list_builder::{BLOCKS, Built, ListBuilder};
 use super::pending::Pending;
 use super::regions::RegionLease;
 use crate::buffers::Buffer;
+use segments::Cutter;
 
 /// Bytes that are taken in at a time.
 const TAKEN_BYTES: usize = 256 << 10;

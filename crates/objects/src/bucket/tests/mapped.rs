@@ -8,8 +8,8 @@ use store::Volume;
 use super::rig::{DELETE, LITTLE, NOW_MS, Shorthand, check_whole, noise, options, store_of};
 use crate::bucket::{Bucket, BucketOptions, Condition, CopyOptions, PutOptions};
 use crate::values::ChunkCopy;
-use crate::values::cutter::SegmentPolicy;
 use crate::volume::BucketVolume;
+use segments::SegmentPolicy;
 
 const LENGTH_BYTES: u64 = 9_000_123;
 

@@ -17,7 +17,7 @@ use crate::bucket::{
 };
 use crate::index::{Change, Index, Table};
 use crate::test_volume::{CHUNK, TestVolume, Written};
-use crate::values::cutter::SegmentPolicy;
+use segments::SegmentPolicy;
 
 const COPY: u64 = INDEX_COPIES_AT_BYTES[0];
 const MIRROR: u64 = INDEX_COPIES_AT_BYTES[1];

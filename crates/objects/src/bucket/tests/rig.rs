@@ -8,8 +8,8 @@ use crate::bucket::{
     Bucket, BucketCheck, BucketError, BucketOptions, CheckOptions, Condition, DeleteOptions,
     FinishOptions, ListOptions, OpenOptions, Put, PutOptions, Reader,
 };
-use crate::values::cutter::SegmentPolicy;
 use crate::volume::BucketVolume;
+use segments::SegmentPolicy;
 
 pub(super) const UUID: [u8; 16] = *b"bucket of a test";
 pub(super) const NOW_MS: u64 = 1_700_000_000_000;

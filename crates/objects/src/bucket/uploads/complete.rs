@@ -18,7 +18,7 @@ use crate::bucket::info::{check_key, living};
 use crate::bucket::put::{Put, sorted};
 use crate::bucket::{Bucket, Core};
 use crate::values::ValueError;
-use crate::values::cutter::SegmentPolicy;
+use segments::SegmentPolicy;
 
 /// How an upload is completed.
 #[derive(Clone, Debug)]

@@ -8,9 +8,9 @@ use store::{CreateOptions, Durability, Options, Store};
 use super::map_index::{Map, MapIndex};
 use crate::index::{Change, Index, Table};
 use crate::test_volume::TestVolume;
-use crate::values::cutter::{CdcCutter, CdcLengths, Cutter, FixedCutter, SegmentPolicy};
 use crate::values::limits::Limits;
 use crate::values::{ValueChanges, ValueError, ValueReader, Values, WrittenValue};
+use segments::{CdcCutter, CdcLengths, Cutter, FixedCutter, SegmentPolicy};
 
 /// Small ones, so that few bytes make everything happen.
 pub(super) const SMALL: Limits = Limits {

@@ -1,6 +1,6 @@
 //! What a policy of segments stores of real files, one after another as objects of one bucket.
 //!
-//! `cargo run --release -p objects --example segments -- FOLDER...`
+//! `cargo run --release -p segments --example segments -- FOLDER...`
 //!
 //! A file is an object; folders are walked in the order of names. Each segment is padded to whole
 //! chunks of 4 KiB. Stored are the unique chunks, each compressed by itself (as it is, if that does
@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use objects::values::cutter::{CdcCutter, CdcLengths, Cutter, FixedCutter};
+use segments::{CdcCutter, CdcLengths, Cutter, FixedCutter, SegmentPolicy};
 
 const CHUNK_BYTES: usize = 4096;
 
@@ -76,15 +76,21 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-fn policies() -> Vec<(String, Box<dyn Cutter>)> {
-    let mut all: Vec<(String, Box<dyn Cutter>)> =
-        vec![("fixed".into(), Box::new(FixedCutter::new(64 << 10)))];
+/// Makes a cutter for one value.
+type NewCutter = Box<dyn Fn() -> Box<dyn Cutter>>;
+
+fn policies() -> Vec<(String, NewCutter)> {
+    let mut all: Vec<(String, NewCutter)> = vec![
+        ("fixed".into(), Box::new(|| Box::new(FixedCutter::new(64 << 10)))),
+        ("auto".into(), Box::new(|| SegmentPolicy::Auto.cutter())),
+    ];
     for (min, mean, max) in
         [(2, 4, 16), (4, 8, 32), (2, 8, 64), (4, 16, 64), (8, 32, 128), (16, 64, 256)]
     {
         let lengths =
             CdcLengths { min_bytes: min << 10, mean_bytes: mean << 10, max_bytes: max << 10 };
-        all.push((format!("cdc {min}/{mean}/{max}"), Box::new(CdcCutter::new(lengths))));
+        let new = move || Box::new(CdcCutter::new(lengths)) as Box<dyn Cutter>;
+        all.push((format!("cdc {min}/{mean}/{max}"), Box::new(new)));
     }
     all
 }
@@ -97,10 +103,10 @@ fn main() -> io::Result<()> {
         print!("| segments | plain MB | mapped chunks | unique | lz4 MB | zstd MB ");
         println!("| metadata MB | lz4 in all | zstd in all |");
         println!("|---|---|---|---|---|---|---|---|---|");
-        for (name, mut cutter) in policies() {
+        for (name, cutter) in policies() {
             let mut stored = Stored::default();
             for path in &paths {
-                stored.value(&fs::read(path)?, cutter.as_mut())?;
+                stored.value(&fs::read(path)?, cutter().as_mut())?;
             }
             let mb = |bytes: u64| bytes as f64 / 1e6;
             let metadata = stored.metadata();

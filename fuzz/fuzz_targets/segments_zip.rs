@@ -1,0 +1,7 @@
+//! Where segments of a file end that begins as `zip`.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tamis_fuzz::segments::cut;
+
+fuzz_target!(|input: &[u8]| cut(b"PK\x03\x04", input));
