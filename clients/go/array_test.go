@@ -101,6 +101,11 @@ func TestAListHoldsValuesArraysAndLists(t *testing.T) {
 				t.Fatalf("%v: %q", known.path, got)
 			}
 		}
+		if got := must(list.Elements(background, 1, 9, 1))(t); string(got) != "2233" {
+			t.Fatalf("%q", got)
+		}
+		_, err = list.Elements(background, 3, 1, 1)
+		want(t, err, tamis.ErrNoRange)
 		for path, expected := range map[[2]int]error{
 			{4, 0}: tamis.ErrNoRange, {2, 3}: tamis.ErrNoRange, {0, 0}: tamis.ErrNoArray,
 		} {

@@ -89,6 +89,26 @@ func (l *List) Value(ctx context.Context, path ...int) ([]byte, error) {
 	return nil, failed("read list", l.key, err)
 }
 
+// Elements reads elements of an array in the list, one behind another: from an element on, of the
+// array at a path. At the end of the array there are fewer; behind it the error is [ErrNoRange].
+func (l *List) Elements(ctx context.Context, first, count int, path ...int) ([]byte, error) {
+	path = append(append([]int{}, path...), first)
+	word, err := pathWord(path)
+	if err != nil || !areIndexes(first, count) {
+		return nil, failed("read list", l.key, ErrNoRange)
+	}
+	asked := newCommand("mg", l.key).flag("v").flag(word + ":" + strconv.Itoa(count))
+	got, err := l.client.part(ctx, asked)
+	if err == nil {
+		return got.value, nil
+	}
+	if errors.Is(err, ErrNoParts) {
+		elements, err := l.client.readPlain(ctx, l.key, path, count)
+		return joined(elements), failed("read list", l.key, err)
+	}
+	return nil, failed("read list", l.key, err)
+}
+
 // Slice reads values from one on, in one round trip, all of the same version of the list. At its
 // end there are fewer; behind it the error is [ErrNoRange].
 func (l *List) Slice(ctx context.Context, first, count int) ([][]byte, error) {

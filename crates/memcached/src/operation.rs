@@ -141,6 +141,21 @@ pub struct Store<'a> {
     pub value_bytes_max: u64,
 }
 
+impl Store<'_> {
+    /// Whether the item that is there decides what becomes of this. Where it does not, a cache need
+    /// not look for it, and may pass `None` to [`Store::decide`].
+    ///
+    /// ```
+    /// # use memcached::Store;
+    /// fn found(store: &Store<'_>, look: impl Fn(&[u8]) -> Option<u64>) -> Option<u64> {
+    ///     if store.needs_item() { look(store.key) } else { None }
+    /// }
+    /// ```
+    pub fn needs_item(&self) -> bool {
+        self.mode != StoreMode::Set || self.compare.is_some() || self.place.is_some()
+    }
+}
+
 /// Removes an item, or marks it as old.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delete<'a> {

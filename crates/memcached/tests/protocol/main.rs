@@ -11,3 +11,4 @@ mod properties;
 mod talk;
 mod told;
 mod waiting;
+mod ways;

@@ -83,7 +83,7 @@ fn elements_of_one_size_are_read_and_written() {
 }
 
 /// An array of values, with the layout of each.
-fn array(values: &[(&[u8], u32)]) -> Vec<u8> {
+pub(crate) fn array(values: &[(&[u8], u32)]) -> Vec<u8> {
     let (mut all, mut directory) = (Vec::new(), Vec::new());
     for (value, layout) in values {
         for number in [all.len() as u32, value.len() as u32, *layout] {
