@@ -1,4 +1,5 @@
 //! A thread that deletes what a flush has ended: no reader finds it, and this gives its room back.
+//! It also keeps the bound of a cache that other doors write to.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -44,6 +45,8 @@ impl Upkeep {
         let run = move || {
             let (mut cleaning, mut pause) = (Cleaning::default(), LOOK_TIME);
             while !rests.rest(pause) {
+                // Another door may have made the bucket larger.
+                shared.keep_bound(now_s());
                 // What fails is tried again; requests say what is wrong with the store.
                 let has_more = cleaning.step(&shared, STEP_OBJECTS, now_s());
                 pause = if has_more.unwrap_or(false) { STEP_TIME } else { LOOK_TIME };

@@ -5,6 +5,7 @@
 
 mod bounds;
 mod doors;
+mod hit_rates;
 mod kills;
 mod model;
 mod rig;
