@@ -108,6 +108,11 @@ pub(crate) struct ServeArgs {
         value_parser = parse_item_bytes
     )]
     pub(crate) memcached_max_item: u64,
+    /// What the bucket of memcached's clients may hold: bytes of values, and 64 for each item.
+    /// Beyond it items go that nobody reads, objects that S3 has put among them [default: no
+    /// bound; a full store refuses]
+    #[arg(long, value_name = "SIZE", requires = "memcached_bucket", value_parser = parse_size)]
+    pub(crate) memcached_max_bytes: Option<u64>,
     /// Connections that are served at one time; a client that wants one more is told so, and the
     /// server says so on standard error. Each takes a file descriptor and up to 2M of memory
     /// [default: 128, or what the limit of file descriptors allows]

@@ -106,6 +106,34 @@ fn what_was_stored_is_there_after_a_restart() {
 }
 
 #[test]
+fn a_cache_with_a_bound_loses_what_nobody_reads() {
+    let folder = Folder::new();
+    let store = folder.store("256M");
+    tamis(&format!("bucket create {store} cache")).ok();
+    tamis(&format!("serve {store} --memcached tcp:127.0.0.1:0 --memcached-max-bytes 1M"))
+        .fails(2, "--memcached-bucket");
+    let words = "--memcached-bucket cache --memcached-max-bytes 64K";
+    let served = serve(&folder, &store, words);
+    let mut client = Client::of(&folder);
+    let value = "v".repeat(1000);
+    for number in 0..200 {
+        client.say(&format!("set k{number} 0 0 1000\r\n{value}\r\n"), "STORED\r\n");
+        client.say("get k0\r\n", &format!("VALUE k0 0 1000\r\n{value}\r\nEND\r\n"));
+    }
+    // 61 items of 1,000 bytes and 64 beside fit.
+    for (name, expected) in [
+        ("curr_items", "61"),
+        ("evictions", "139"),
+        ("limit_maxbytes", "65536"),
+        ("bytes", "64904"),
+    ] {
+        assert_eq!(client.figure(name), expected, "{name}");
+    }
+    drop(client);
+    assert_eq!(served.interrupt(), Some(0));
+}
+
+#[test]
 fn an_account_comes_in_to_the_bucket_that_it_may_write() {
     let folder = Folder::new();
     let store = folder.store("256M");

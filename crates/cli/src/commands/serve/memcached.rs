@@ -52,7 +52,8 @@ impl MemcachedDoor {
         };
         let durability = if args.sync { Durability::Durable } else { Durability::Acknowledged };
         let hot_bytes = args.engine.memory / HOT_PARTS;
-        let items = ItemsOptions { hot_bytes, durability, ..ItemsOptions::default() };
+        let bytes_max = args.memcached_max_bytes;
+        let items = ItemsOptions { hot_bytes, durability, bytes_max, ..ItemsOptions::default() };
         let bucket = args.memcached_bucket.clone();
         let options = HostOptions { bucket, items, observer: observer() };
         let host = BucketsHost::new(buckets.clone(), tenants, options).map_err(of_host)?;
