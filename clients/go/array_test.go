@@ -253,3 +253,51 @@ func TestRangesOfBytes(t *testing.T) {
 		want(t, err, tamis.ErrNoRange)
 	})
 }
+
+func TestASliceIsOfOneVersion(t *testing.T) {
+	eachServer(t, func(t *testing.T, c *tamis.Client, s server) {
+		list, array := c.List("versions"), c.Array("versions of elements")
+		create := func(generation byte) error {
+			values := make([]tamis.Value, 200)
+			for i := range values {
+				values[i].Bytes = bytes.Repeat([]byte{generation}, 4000)
+			}
+			if err := list.Create(background, values, 0); err != nil {
+				return err
+			}
+			return array.Create(background, 100, bytes.Repeat([]byte{generation}, 20_000), 0)
+		}
+		check(t, create(0))
+		created := make(chan error, 1)
+		go func() {
+			var err error
+			for generation := byte(1); generation < 30 && err == nil; generation++ {
+				err = create(generation)
+			}
+			created <- err
+		}()
+		for {
+			values, err := list.Slice(background, 0, 200)
+			if err != nil && !isChanging(err) {
+				t.Fatal(err)
+			}
+			elements := must(array.Slice(background, 0, 200))(t)
+			for _, read := range append(values, elements) {
+				if len(bytes.Trim(read, string(read[:1]))) > 0 {
+					t.Fatalf("values of several versions: %x", read)
+				}
+			}
+			for _, value := range values {
+				if value[0] != values[0][0] {
+					t.Fatalf("%d beside %d", value[0], values[0][0])
+				}
+			}
+			select {
+			case err := <-created:
+				check(t, err)
+				return
+			default:
+			}
+		}
+	})
+}

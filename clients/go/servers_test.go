@@ -3,11 +3,13 @@ package tamis_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -116,7 +118,20 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// eachServer runs a test with a client of each server. Keys begin with the test's name.
+// flush removes what another test, or another run, has left.
+func flush(t *testing.T, address string) {
+	t.Helper()
+	network := "tcp"
+	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
+		network, address = "unix", path
+	}
+	socket := must(net.Dial(network, address))(t)
+	defer socket.Close()
+	must(io.WriteString(socket, "flush_all\r\n"))(t)
+	must(io.ReadFull(socket, make([]byte, len("OK\r\n"))))(t)
+}
+
+// eachServer runs a test with a client of each server, which is empty.
 func eachServer(t *testing.T, test func(t *testing.T, c *tamis.Client, s server)) {
 	t.Helper()
 	running.Do(begin)
@@ -125,6 +140,7 @@ func eachServer(t *testing.T, test func(t *testing.T, c *tamis.Client, s server)
 	}
 	for _, s := range running.servers {
 		t.Run(s.name, func(t *testing.T) {
+			flush(t, s.address)
 			client := tamis.New(s.address, tamis.Options{Timeout: time.Minute})
 			defer client.Close()
 			test(t, client, s)
