@@ -10,6 +10,7 @@ use accounts::{Accounts, NewAccount};
 use buckets::{Buckets, BucketsOptions, NewBucket};
 use s3::{S3Options, S3Server, Timeouts};
 use store::{CreateOptions, Options, Store};
+use tenants::Tenants;
 
 #[path = "../../crates/s3/tests/door/signing.rs"]
 #[expect(dead_code, reason = "the tests of the door use more of it")]
@@ -55,7 +56,7 @@ impl S3Served {
         let account = accounts.create(new).expect("it is the first one");
         let options = S3Options {
             buckets: buckets.clone(),
-            accounts,
+            tenants: Arc::new(Tenants::over(accounts).expect("the file was just written")),
             observer: Box::new(|note| {
                 panic!("nothing that a client does is a matter for the operator: {note}")
             }),

@@ -30,10 +30,12 @@ mod protocol;
 mod server;
 mod socket;
 mod spoken;
+mod tenants;
 
 #[cfg(test)]
 mod tests;
 
+pub use self::tenants::{ListTenants, TenantOperations, TenantShown};
 pub use client::Client;
 pub use error::{CallError, ConnectError, ControlError, ServeError};
 pub use local::{DataDoor, Grower, Local, Remover, SharedStatus};

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use buckets::{Buckets, BucketsOptions};
 use engine::control::CloseOpens;
 use engine::{Ending, OpenInfo, RequestError};
+use tenants::Tenants;
 
 use crate::error::ControlError;
 use crate::protocol::{
@@ -57,6 +58,7 @@ pub struct Local {
     remover: Option<Remover>,
     data_door: Option<DataDoor>,
     buckets_options: BucketsOptions,
+    tenants: Option<Arc<Tenants>>,
     /// Started when they are first asked for, unless they were given.
     buckets: Mutex<Option<Buckets>>,
 }
@@ -73,6 +75,7 @@ impl Local {
             remover: None,
             data_door: None,
             buckets_options: BucketsOptions::default(),
+            tenants: None,
             buckets: Mutex::default(),
         }
     }
@@ -95,6 +98,16 @@ impl Local {
     #[must_use]
     pub fn with_data_door(self, data_door: DataDoor) -> Self {
         Self { data_door: Some(data_door), ..self }
+    }
+
+    /// Knows the tenants of the store.
+    #[must_use]
+    pub fn with_tenants(self, tenants: Option<Arc<Tenants>>) -> Self {
+        Self { tenants, ..self }
+    }
+
+    pub(crate) fn tenants(&self) -> Option<&Arc<Tenants>> {
+        self.tenants.as_ref()
     }
 
     /// Uses buckets that run already, which their owner closes.

@@ -30,6 +30,7 @@ use crate::protocol::{
     DataOpened, DataRemoved, Disconnect, GetIdentity, GetStatus, Grown, GrowthWish, Identity,
     OpenData, Refusal, RefusalKind, RemoveData, RequestLine, Status,
 };
+use crate::tenants::{ListTenants, TenantShown, list_tenants};
 
 /// Volumes that are listed in one go: whatever they are called, a line holds them.
 pub(crate) const LISTED_AT_ONCE: usize = 4096;
@@ -220,6 +221,7 @@ spoken! {
         let reader = open_object(&store.buckets()?, &wish)?;
         Ok(shown(wish.key, reader.info()))
     };
+    "list_tenants": ListTenants -> Vec<TenantShown>, false, list_tenants;
     "collect": CollectRequest -> <CollectRequest as Ask>::Answer, false, of_engine;
 }
 

@@ -27,6 +27,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod domains;
 mod error;
 pub mod lifecycle;
 mod mapped;
@@ -42,6 +43,7 @@ mod upkeep;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub use domains::{DomainQuotas, DomainUsage};
 pub use error::BucketsError;
 pub use name::{BUCKET_NAME_BYTES_MAX, check_bucket_name};
 pub use opened::OpenBucket;

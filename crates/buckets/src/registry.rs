@@ -89,7 +89,6 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    #[cfg(test)]
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
     }
@@ -191,15 +190,17 @@ impl Buckets {
     /// # Errors
     /// [`BucketsError::NoSuchBucket`], of one whose making was cut off as well; [`BucketsError`].
     pub fn open(&self, name: &str) -> Result<OpenBucket, BucketsError> {
-        self.open_made(name).map_err(|error| match error {
+        let open = self.open_made(name).map_err(|error| match error {
             BucketsError::Bucket(BucketError::Index(IndexError::Unfinished)) => {
                 BucketsError::NoSuchBucket { name: name.to_owned() }
             }
             error => error,
-        })
+        })?;
+        self.count_domain_of(&open);
+        Ok(open)
     }
 
-    fn open_made(&self, name: &str) -> Result<OpenBucket, BucketsError> {
+    pub(crate) fn open_made(&self, name: &str) -> Result<OpenBucket, BucketsError> {
         let shared = &self.shared;
         let slot = shared.slot(name)?;
         let mut held = lock(&slot);

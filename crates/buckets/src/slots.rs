@@ -15,6 +15,7 @@ use engine::{Client, Opener, VolumeKind};
 use objects::bucket::{Bucket, OpenOptions};
 use store::{RequestError, Volume, WriteRoom};
 
+use crate::domains::{DomainQuotas, Domains};
 use crate::error::BucketsError;
 use crate::now_unix_ms;
 use crate::opened::{Hosted, OpenBucket};
@@ -40,6 +41,8 @@ pub struct BucketsOptions {
     pub opened_by: String,
     /// How long an upload may stay unfinished before upkeep aborts it.
     pub upload_age_max: Duration,
+    /// How much the buckets of a dedup domain may hold together; none: nobody bounds them.
+    pub domain_quotas: Option<DomainQuotas>,
 }
 
 impl Default for BucketsOptions {
@@ -50,6 +53,7 @@ impl Default for BucketsOptions {
             is_read_only: false,
             opened_by: format!("buckets, pid {}", std::process::id()),
             upload_age_max: Duration::from_hours(7 * 24),
+            domain_quotas: None,
         }
     }
 }
@@ -61,6 +65,7 @@ pub(crate) type Slot = Arc<Mutex<Option<Arc<Hosted>>>>;
 pub(crate) struct Shared {
     pub(crate) client: Client,
     pub(crate) options: BucketsOptions,
+    pub(crate) domains: Domains,
     state: Mutex<State>,
     /// When buckets were made, by the number of their volumes: those that were asked for.
     pub(crate) created_unix_ms: Mutex<HashMap<u32, Option<u64>>>,
@@ -90,7 +95,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shared {
     pub(crate) fn new(client: Client, options: BucketsOptions) -> Self {
         let (state, created_unix_ms) = (Mutex::default(), Mutex::default());
-        Self { client, options, state, created_unix_ms, ending: Condvar::new() }
+        let domains = Domains::new(options.domain_quotas.clone());
+        Self { client, options, domains, state, created_unix_ms, ending: Condvar::new() }
     }
 
     /// Has `upkeep` joined when buckets are closed.
@@ -158,6 +164,9 @@ impl Shared {
         let memory_bytes = self.bucket_memory_bytes();
         let options = OpenOptions { memory_bytes, read_only: is_read_only };
         let bucket = Bucket::open(Arc::new(volume.clone()), &options)?;
+        if !is_read_only {
+            self.domains.join(volume.handle().domain(), volume.handle().id().0, &bucket);
+        }
         Ok(Arc::new(Hosted { name: name.to_owned(), is_read_only, bucket, volume }))
     }
 

@@ -1,6 +1,7 @@
 //! Buckets by name, over a store in memory.
 
 mod repairs;
+mod tenants;
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -28,6 +28,7 @@ use clap_complete::Shell;
 
 pub(crate) use account::{
     AccountCommand, AccountCreateArgs, AccountDeleteArgs, AccountListArgs, AccountSetArgs,
+    AccountStatsArgs,
 };
 pub(crate) use bench::{BenchCommand, BenchDetectArgs};
 pub(crate) use bucket::{

@@ -9,17 +9,19 @@
 //! ```
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use ::buckets::BucketsOptions;
+use ::buckets::{BucketsOptions, DomainQuotas};
+use accounts::Accounts;
 use admin::{
     CloseBucket, Control, ControlError, Disconnect, GetObject, Local, ObjectPut, ObjectSink,
     ObjectSource, PutObject, Spoken,
 };
 use engine::control::{DeleteRequest, GetStats, ListOpens, RenameVolume, ResizeVolume};
 use engine::{Options, RequestError, Stats, VolumeInfo, VolumeKind, VolumeWritten};
+use tenants::Tenants;
 
 use crate::args::Force;
 use crate::error::{BucketsError, CliError, Present};
@@ -46,6 +48,12 @@ pub(crate) struct Served {
     /// Where the store is.
     pub(crate) path: PathBuf,
     server: Mutex<admin::Client>,
+}
+
+/// The quotas of tenants, for their buckets.
+pub(crate) fn quotas_of(tenants: &Arc<Tenants>) -> DomainQuotas {
+    let tenants = Arc::clone(tenants);
+    DomainQuotas::new(move |domain| tenants.of_domain(domain)?.quota_bytes())
 }
 
 /// Its server, when the store at `path` is being served.
@@ -86,13 +94,18 @@ impl Store {
                 let (client, place) = (store.client().clone(), path.to_owned());
                 let remove =
                     move |zone| remove_zone(&place, &client, zone).map_err(CliError::into_refusal);
+                // Where the accounts cannot be read nobody has limits: this is their operator.
+                let tenants = Arc::new(Accounts::in_directory(path));
+                let tenants = Tenants::over(tenants).map(Arc::new).ok();
                 let buckets = BucketsOptions {
                     is_read_only: store.is_read_only(),
+                    domain_quotas: tenants.as_ref().map(quotas_of),
                     ..BucketsOptions::default()
                 };
                 let local = Local::new(store.client().clone())
                     .with_remover(Box::new(remove))
-                    .with_buckets_options(buckets);
+                    .with_buckets_options(buckets)
+                    .with_tenants(tenants);
                 Self::Here(store, Box::new(local))
             }
         };

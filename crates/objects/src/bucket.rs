@@ -28,6 +28,7 @@ mod locks;
 mod moments;
 mod put;
 mod repair;
+mod shared_quota;
 mod tags;
 #[cfg(test)]
 mod tests;
@@ -61,7 +62,7 @@ pub use condition::Condition;
 pub use copy::{CopiedMetadata, CopyOptions};
 pub use delete::DeleteOptions;
 pub use documents::{DOCUMENT_BYTES_MAX, DOCUMENT_NAME_BYTES_MAX};
-pub use error::{BucketError, Found};
+pub use error::{BucketError, Found, QuotaOf};
 pub use expiry::Expired;
 pub use get::Reader;
 pub use info::{Metadata, ObjectInfo};
@@ -72,6 +73,7 @@ pub use repair::{
     BucketRepair, DamagedObject, LostPart, Owner, RepairOptions, RepairProgress, RepairStage,
     repair,
 };
+pub use shared_quota::SharedQuota;
 pub use tags::TagOptions;
 pub use transaction::{Description, Transaction};
 pub use unreadable::UnreadableObjects;
@@ -265,6 +267,12 @@ impl Bucket {
             Ok(self.core.index.apply(vec![change], Durability::Acknowledged)?)
         })?;
         self.core.make_durable(durability)
+    }
+
+    /// Has the bucket share a quota with others, beside its own: from now on it counts there as
+    /// number `bucket`. Whoever opens it does this before others have it.
+    pub fn share_quota(&self, quota: Arc<SharedQuota>, bucket: u32) {
+        self.core.usage.share(quota, bucket);
     }
 
     /// Takes the log into the index where that is due.

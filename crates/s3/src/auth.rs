@@ -64,13 +64,10 @@ const OPERATIONS: [(&str, Right); 36] = [
 #[async_trait::async_trait]
 impl S3Auth for Door {
     async fn get_secret_key(&self, access_key: &str) -> S3Result<SecretKey> {
-        match self.accounts.by_access_key(access_key) {
+        match self.tenants.accounts().by_access_key(access_key) {
             Ok(Some(account)) => Ok(SecretKey::from(account.secret.reveal())),
             Ok(None) => Err(s3_error!(InvalidAccessKeyId)),
-            Err(error) => {
-                (self.observer)(&format!("S3 cannot read the accounts: {error}"));
-                Err(s3_error!(InternalError, "the accounts cannot be read"))
-            }
+            Err(error) => Err(self.unreadable_accounts(&error)),
         }
     }
 }
@@ -93,7 +90,8 @@ impl S3Access for Door {
         if right.is_none() {
             return Err(s3_error!(NotImplemented, "{operation} is not done here"));
         }
-        refused::check(context.headers(), context.uri().query())
+        refused::check(context.headers(), context.uri().query())?;
+        self.admit(&account, operation).await
     }
 }
 

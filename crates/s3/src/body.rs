@@ -14,9 +14,11 @@ use objects::bucket::Reader;
 use s3s::S3Result;
 use s3s::dto::StreamingBlob;
 use s3s::stream::{ByteStream, RemainingLength};
+use tenants::{PartyId, Slot};
 use tokio::sync::mpsc::{self, Receiver};
 
 use crate::door::Door;
+use crate::passage::Passage;
 
 /// Bytes that are read at a time.
 pub(crate) const PIECE_BYTES: u64 = 256 << 10;
@@ -58,28 +60,78 @@ impl Unread {
 
 impl Door {
     /// A body of `first` and what is unread behind it.
-    pub(crate) fn sending(&self, first: Bytes, mut unread: Unread) -> StreamingBlob {
+    pub(crate) fn sending(&self, first: Bytes, unread: Unread) -> StreamingBlob {
         let left = first.len() as u64 + (unread.bytes.end - unread.bytes.start);
         let left = usize::try_from(left).unwrap_or(usize::MAX);
         let (sender, coming) = mpsc::channel(PIECES);
         let is_whole = unread.is_empty();
-        if !is_whole {
-            let door = self.clone();
-            tokio::task::spawn_blocking(move || {
-                while !unread.is_empty() {
-                    let piece = unread.next(&door).map_err(|error| {
-                        io::Error::other(error.message().unwrap_or("unreadable").to_owned())
-                    });
-                    let is_last = piece.is_err();
-                    // Where the client has gone, or reads nothing, the connection has ended.
-                    if sender.blocking_send(piece).is_err() || is_last {
-                        return;
-                    }
-                }
-            });
+        let is_paced = Passage::current().is_some_and(|passage| {
+            passage.tenant().is_some_and(|tenant| tenant.rates().bytes_per_s.is_some())
+        });
+        match (is_whole, is_paced) {
+            (true, _) => (),
+            (false, true) => {
+                drop(tokio::spawn(self.clone().send_by_pieces(unread, sender, Passage::party())))
+            }
+            (false, false) => self.send_by_a_thread(unread, sender),
         }
         StreamingBlob::new(Sending { first: Some(first), coming, left })
     }
+}
+
+impl Door {
+    /// Reads all that is left on one thread, when it is the turn of the tenant whose request this
+    /// is.
+    fn send_by_a_thread(&self, unread: Unread, sender: PieceSender) {
+        let door = self.clone();
+        let party = Passage::party();
+        let read = move |slot: Slot| {
+            let mut unread = unread;
+            while !unread.is_empty() {
+                let piece = unread.next(&door).map_err(unreadable);
+                let is_last = piece.is_err();
+                // Where the client has gone, or reads nothing, the connection has ended.
+                if sender.blocking_send(piece).is_err() || is_last {
+                    break;
+                }
+            }
+            drop(slot);
+        };
+        if let Some(slot) = self.pool.enter(party) {
+            tokio::task::spawn_blocking(move || read(slot));
+            return;
+        }
+        let door = self.clone();
+        tokio::spawn(async move {
+            if let Ok(slot) = door.slot(party).await {
+                tokio::task::spawn_blocking(move || read(slot));
+            }
+        });
+    }
+
+    /// Has a thread read a piece whenever there is room for it: who waits for its rate holds none.
+    async fn send_by_pieces(self, mut unread: Unread, sender: PieceSender, party: PartyId) {
+        while !unread.is_empty() {
+            let Ok(room) = sender.reserve().await else { return };
+            let read = move |door: &Self| {
+                let piece = unread.next(door);
+                Ok((piece, unread))
+            };
+            let Ok((piece, left)) = self.blocking_for(party, read).await else { return };
+            let is_last = piece.is_err();
+            room.send(piece.map_err(unreadable));
+            if is_last {
+                return;
+            }
+            unread = left;
+        }
+    }
+}
+
+type PieceSender = mpsc::Sender<io::Result<Bytes>>;
+
+fn unreadable(error: s3s::S3Error) -> io::Error {
+    io::Error::other(error.message().unwrap_or("unreadable").to_owned())
 }
 
 struct Sending {

@@ -3,15 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use accounts::{Account, Accounts};
+use accounts::{Account, AccountsError};
 use buckets::{Buckets, BucketsError, OpenBucket, now_unix_ms};
 use objects::buffers::Buffers;
 use s3s::auth::Credentials;
 use s3s::dto::Timestamp;
 use s3s::{S3Result, s3_error};
 use store::Durability;
+use tenants::{PartyId, Pool, Slot, Tenants};
+use tokio::sync::oneshot;
 
 use crate::errors::refusal;
+use crate::passage::Passage;
 
 /// All changes are durable when they are answered; many share a flush.
 pub(crate) const DURABLE: Durability = Durability::Durable;
@@ -23,22 +26,65 @@ pub(crate) type Observer = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct Door {
     pub(crate) buckets: Buckets,
-    pub(crate) accounts: Arc<Accounts>,
+    /// Who may use them, and how much.
+    pub(crate) tenants: Arc<Tenants>,
+    /// Threads that may block.
+    pub(crate) pool: Pool,
     pub(crate) observer: Observer,
     /// What bodies of answers are read into.
     pub(crate) pieces: Buffers,
 }
 
 impl Door {
-    /// Runs on a thread that may block. Where the client goes meanwhile, it runs to its end.
+    /// Runs on a thread that may block, when it is the turn of the tenant whose request this is.
+    /// Where the client goes meanwhile, it runs to its end.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         run: impl FnOnce(&Self) -> S3Result<T> + Send + 'static,
     ) -> S3Result<T> {
+        self.blocking_for(Passage::party(), run).await
+    }
+
+    /// The same, for a task that is not the one of a request.
+    pub(crate) async fn blocking_for<T: Send + 'static>(
+        &self,
+        party: PartyId,
+        run: impl FnOnce(&Self) -> S3Result<T> + Send + 'static,
+    ) -> S3Result<T> {
+        let slot = self.slot(party).await?;
         let door = self.clone();
-        match tokio::task::spawn_blocking(move || run(&door)).await {
+        let run = move || {
+            let done = run(&door);
+            drop(slot);
+            done
+        };
+        match tokio::task::spawn_blocking(run).await {
             Ok(done) => done,
             Err(ended) => Err(s3_error!(InternalError, "the request did not end: {ended}")),
+        }
+    }
+
+    /// A thread that may block, when it is the party's turn.
+    pub(crate) async fn slot(&self, party: PartyId) -> S3Result<Slot> {
+        if let Some(slot) = self.pool.enter(party) {
+            return Ok(slot);
+        }
+        let (sender, turn) = oneshot::channel();
+        // Where the client has gone the slot is dropped, and the next in turn has it.
+        self.pool.enter_then(party, 1, move |slot| drop(sender.send(slot)));
+        turn.await.map_err(|_| s3_error!(InternalError, "the pool of threads has ended"))
+    }
+
+    /// A request whose signature is right: where its account is a tenant's, charges it, and waits
+    /// until it is paid.
+    ///
+    /// # Errors
+    /// `SlowDown`.
+    pub(crate) async fn admit(&self, account: &Account, operation: &str) -> S3Result<()> {
+        self.tenants.refresh().map_err(|error| self.unreadable_accounts(&error))?;
+        match (Passage::current(), self.tenants.of(account)) {
+            (Some(passage), Some(tenant)) => passage.admit(tenant, operation).await,
+            _ => Ok(()),
         }
     }
 
@@ -66,14 +112,17 @@ impl Door {
         let Some(credentials) = credentials else {
             return Err(s3_error!(AccessDenied, "requests are signed with the key of an account"));
         };
-        match self.accounts.by_access_key(&credentials.access_key) {
+        match self.tenants.accounts().by_access_key(&credentials.access_key) {
             Ok(Some(account)) => Ok(account),
             Ok(None) => Err(s3_error!(InvalidAccessKeyId)),
-            Err(error) => {
-                (self.observer)(&format!("S3 cannot read the accounts: {error}"));
-                Err(s3_error!(InternalError, "the accounts cannot be read"))
-            }
+            Err(error) => Err(self.unreadable_accounts(&error)),
         }
+    }
+
+    /// What the client hears; the operator hears why.
+    pub(crate) fn unreadable_accounts(&self, error: &AccountsError) -> s3s::S3Error {
+        (self.observer)(&format!("S3 cannot read the accounts: {error}"));
+        s3_error!(InternalError, "the accounts cannot be read")
     }
 }
 

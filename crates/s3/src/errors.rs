@@ -5,7 +5,7 @@
 //! | no such bucket or object | `NoSuchBucket`, `NoSuchKey` |
 //! | no such upload or part | `NoSuchUpload`, `InvalidPart` |
 //! | condition not met | `PreconditionFailed`; of a read also `NotModified` (`conditions.rs`) |
-//! | quota of the bucket or volume | `QuotaExceeded`, 403: waiting does not help |
+//! | quota of the bucket, the tenant or the volume | `QuotaExceeded`, 403: waiting does not help |
 //! | the store is full | `InsufficientStorage`, 507: clients give up, and deletes still work |
 //! | damage | `InternalError`, and the operator hears which bytes |
 //! | closing, in use | `ServiceUnavailable`, `OperationAborted`: clients try again |
@@ -146,7 +146,9 @@ mod tests {
         let refused = |error: BucketsError| refusal(&error, "photos/cat", &observer);
         let full = refused(RequestError::NoSpace.into());
         assert_eq!(full.status_code().unwrap().as_u16(), 507);
-        let quota = BucketError::QuotaExceeded { quota_bytes: 1, used_bytes: 1, growth_bytes: 1 };
+        let of = objects::bucket::QuotaOf::Tenant;
+        let quota =
+            BucketError::QuotaExceeded { of, quota_bytes: 1, used_bytes: 1, growth_bytes: 1 };
         assert_eq!(refused(quota.into()).status_code().unwrap().as_u16(), 403);
         let none = refused(BucketError::NoSuchObject.into());
         assert_eq!(*none.code(), S3ErrorCode::NoSuchKey);

@@ -1,5 +1,6 @@
 //! One request: what never reaches s3s, and what is added to its answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::header::{
@@ -14,6 +15,7 @@ use crate::door::Door;
 use crate::errors::other_sha256;
 use crate::metadata::percent_decoded;
 use crate::paced::{Paced, Seen};
+use crate::passage::{Passage, Toll, Way};
 use crate::xml::well_formed;
 
 /// Most bytes of a document that a client sends: a thousand keys to delete, ten thousand parts.
@@ -49,11 +51,13 @@ pub(crate) async fn answer(
         return Ok(waits.end(wrong_region(&region)));
     }
     let (head, body) = request.into_parts();
-    let (body, seen) = Paced::new(body, idle_time);
+    let passage = Passage::begin();
+    let toll = Toll::new(Arc::clone(&passage), Way::In);
+    let (body, seen) = Paced::new(body, idle_time, toll);
     let hash = head.headers.get("x-amz-content-sha256");
     let is_streamed = hash.is_some_and(|value| value.as_bytes().starts_with(b"STREAMING-"));
     let request = Request::from_parts(head, Body::http_body(body));
-    let mut answer = service.call(request).await?;
+    let mut answer = passage.scope(service.call(request)).await?;
     if let Some(refused) = refused_body(&answer, &seen, is_streamed) {
         answer = refusal(refused)?;
     }
@@ -68,7 +72,7 @@ pub(crate) async fn answer(
         let added = cors.headers(&origin, method.as_str(), &[], false);
         answer.headers_mut().extend(added.unwrap_or_default());
     }
-    Ok(answer)
+    Ok(passage.answered(answer))
 }
 
 /// Whether a client waits for "100 Continue" before it sends its body.

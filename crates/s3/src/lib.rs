@@ -4,6 +4,7 @@
 //! server.rs ─ http.rs            listeners, connections; what never reaches s3s; CORS
 //!   │           └─ xml.rs         answers that every reader of XML takes
 //!   ├─ paced.rs, patient.rs       clients that stop sending, or reading
+//!   ├─ passage.rs                 whose a request is: rates and figures of tenants
 //!   └─ s3s (routes, XML, signatures)
 //!        ├─ auth.rs, refused.rs  who asks, whether it may, and what nobody may ask for
 //!        └─ service.rs           one method for each operation, handed on to:
@@ -52,6 +53,7 @@ mod http;
 mod listing;
 mod metadata;
 mod paced;
+mod passage;
 mod patient;
 mod planned;
 mod put;

@@ -12,13 +12,15 @@
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use s3s::{S3Error, StdError, s3_error};
 use tokio::time::{Instant, Sleep, sleep};
+
+use crate::passage::Toll;
 
 /// Bytes a second that a body has, after what its client may be idle.
 const BYTES_PER_S_MIN: u64 = 1 << 10;
@@ -70,6 +72,8 @@ pub(crate) struct Paced<B> {
     /// How long the connection has been waited for, pauses that ended.
     waited: Duration,
     pause: Option<Pause>,
+    /// What its tenant pays for it. While that is waited for nothing is read, and no time counts.
+    toll: Toll,
 }
 
 struct Pause {
@@ -79,10 +83,10 @@ struct Pause {
 
 impl<B> Paced<B> {
     /// `idle_time` is how long nothing may come.
-    pub(crate) fn new(body: B, idle_time: Duration) -> (Self, Arc<Seen>) {
+    pub(crate) fn new(body: B, idle_time: Duration, toll: Toll) -> (Self, Arc<Seen>) {
         let seen = Arc::<Seen>::default();
         let kept = Arc::clone(&seen);
-        (Self { body, idle_time, seen, waited: Duration::ZERO, pause: None }, kept)
+        (Self { body, idle_time, seen, waited: Duration::ZERO, pause: None, toll }, kept)
     }
 
     fn fail(&self, failure: BodyFailure) -> StdError {
@@ -105,6 +109,10 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Paced<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, StdError>>> {
+        // Nothing is read behind the last byte, so nothing is waited for.
+        if !self.body.is_end_stream() {
+            ready!(self.toll.poll_paid(context));
+        }
         let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
             let patience = self.patience();
             let pause = self.pause.get_or_insert_with(|| Pause {
@@ -118,7 +126,9 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Paced<B> {
             self.waited += pause.began.elapsed();
         }
         if let Some(bytes) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
-            self.seen.length_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            let length_bytes = bytes.len() as u64;
+            self.seen.length_bytes.fetch_add(length_bytes, Ordering::Relaxed);
+            self.toll.charge(length_bytes);
         }
         Poll::Ready(frame.map(|frame| frame.map_err(|_| self.fail(BodyFailure::Cut))))
     }
@@ -138,11 +148,13 @@ mod tests {
     use std::time::Duration;
 
     use super::Paced;
+    use crate::passage::{Passage, Toll, Way};
 
     #[test]
     fn a_trickle_is_waited_for_no_longer_than_its_bytes_are_worth() {
         let idle_time = Duration::from_secs(60);
-        let (mut body, seen) = Paced::new((), idle_time);
+        let toll = Toll::new(Passage::begin(), Way::In);
+        let (mut body, seen) = Paced::new((), idle_time, toll);
         assert_eq!(body.patience(), idle_time);
         let came = |bytes| seen.length_bytes.store(bytes, Ordering::Relaxed);
         came(3);

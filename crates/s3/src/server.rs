@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Few threads drive the connections. What the engine blocks on runs on others, at most
-//! [`BLOCKING_THREADS`]; requests beyond wait for one of them.
+//! [`BLOCKING_THREADS`]; requests beyond wait for one of them, and tenants take turns.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::buckets::Buckets;
-use accounts::Accounts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use objects::buffers::Buffers;
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::{S3Service, S3ServiceBuilder};
+use tenants::{Pool, Tenants};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, watch};
@@ -35,8 +35,10 @@ use crate::patient::Patient;
 
 /// Threads that drive connections.
 const CONNECTION_THREADS: usize = 2;
-/// Threads on which requests block, at most.
-const BLOCKING_THREADS: usize = 256;
+/// Threads on which requests block, at most. A tenant that has its share leaves a part free:
+/// requests may take long, and those of others find a thread at once.
+const BLOCKING_THREADS: usize = 320;
+const KEPT_THREADS: usize = 64;
 /// Connections at once; others wait to be accepted.
 const CONNECTIONS: u32 = 1024;
 /// Most bytes that are received at once: what stays in the processor's cache until it is hashed.
@@ -50,8 +52,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct S3Options {
     /// The buckets.
     pub buckets: Buckets,
-    /// Who may use them.
-    pub accounts: Arc<Accounts>,
+    /// Who may use them, and how much.
+    pub tenants: Arc<Tenants>,
     /// Takes notes for the operator: damage, and files of accounts that cannot be read.
     pub observer: Box<dyn Fn(&str) + Send + Sync>,
     /// When clients are given up.
@@ -82,6 +84,7 @@ impl Default for Timeouts {
 /// ```
 /// # use std::sync::Arc;
 /// # use accounts::Accounts;
+/// # use tenants::Tenants;
 /// # use buckets::{Buckets, BucketsOptions};
 /// # use s3::{S3Options, S3Server, Timeouts};
 /// # use store::{CreateOptions, Options, Store};
@@ -92,7 +95,7 @@ impl Default for Timeouts {
 /// # let accounts = Arc::new(Accounts::in_directory(std::path::Path::new("/tmp/nowhere")));
 /// let options = S3Options {
 ///     buckets: buckets.clone(),
-///     accounts,
+///     tenants: Arc::new(Tenants::over(accounts)?),
 ///     observer: Box::new(|note| eprintln!("{note}")),
 ///     timeouts: Timeouts::default(),
 /// };
@@ -133,10 +136,11 @@ impl S3Server {
             .enable_time()
             .build()
             .map_err(S3Error::Runtime)?;
-        let S3Options { buckets, accounts, observer, timeouts } = options;
+        let S3Options { buckets, tenants, observer, timeouts } = options;
         let observer = Observer::from(observer);
         let pieces = Buffers::new(PIECES_KEPT, PIECE_BYTES as usize);
-        let door = Door { buckets, accounts, observer, pieces };
+        let pool = Pool::new(BLOCKING_THREADS as u64, KEPT_THREADS as u64);
+        let door = Door { buckets, tenants, pool, observer, pieces };
         let mut builder = S3ServiceBuilder::new(door.clone());
         builder.set_auth(door.clone());
         builder.set_access(door.clone());

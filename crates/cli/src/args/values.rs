@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
@@ -102,6 +103,34 @@ impl Quota {
             Self::None => None,
             Self::Bytes(bytes) => Some(bytes),
         }
+    }
+}
+
+/// A rate that is set, or taken away.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Limit(pub(crate) Option<NonZeroU64>);
+
+pub(super) fn parse_requests_rate(text: &str) -> Result<Limit, String> {
+    parse_limit(text, |number| {
+        number.parse().map_err(|_| "write a number of requests a second, as in 5000/s".to_owned())
+    })
+}
+
+pub(super) fn parse_bytes_rate(text: &str) -> Result<Limit, String> {
+    parse_limit(text, |size| parse_size(size).map_err(|error| error.to_string()))
+}
+
+fn parse_limit(
+    text: &str,
+    number: impl FnOnce(&str) -> Result<u64, String>,
+) -> Result<Limit, String> {
+    if text == "none" {
+        return Ok(Limit(None));
+    }
+    let number = number(text.strip_suffix("/s").unwrap_or(text))?;
+    match NonZeroU64::new(number) {
+        Some(number) => Ok(Limit(Some(number))),
+        None => Err("a rate is at least 1 a second, or none".to_owned()),
     }
 }
 

@@ -1,19 +1,23 @@
 //! `tamis account`: create, list, set, delete; in a file of the store's directory, whether the
-//! store is served or not.
+//! store is served or not. What tenants did is asked of the store (`stats.rs`).
+
+mod stats;
 
 use std::path::Path;
 
-use accounts::{Account, Accounts, BucketPattern, NewAccount};
-use engine::utc;
+use accounts::{Account, Accounts, AccountsError, BucketPattern, NewAccount, TenantLimits};
+use engine::{VolumeInfo, utc};
 use serde::Serialize;
 
 use super::confirm::confirm;
 use crate::args::{
     AccountCommand, AccountCreateArgs, AccountDeleteArgs, AccountListArgs, AccountSetArgs,
 };
-use crate::error::CliError;
+use crate::control::Store;
+use crate::error::{BucketsError, CliError};
 use crate::output;
 use crate::scrub_record::unix_seconds;
+use crate::size::human_bytes;
 use crate::store::check_there;
 use crate::table::{Align, Table};
 
@@ -32,7 +36,30 @@ struct Shown<'a> {
     write: &'a [BucketPattern],
     #[serde(skip_serializing_if = "Option::is_none")]
     domain: Option<&'a str>,
+    /// What a tenant may use; others are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<Limits>,
     created_unix_s: u64,
+}
+
+/// What a tenant may use.
+#[derive(Serialize)]
+struct Limits {
+    quota_bytes: Option<u64>,
+    requests_per_second: Option<u64>,
+    bytes_per_second: Option<u64>,
+    burst_ms: u32,
+}
+
+impl From<&TenantLimits> for Limits {
+    fn from(limits: &TenantLimits) -> Self {
+        Self {
+            quota_bytes: limits.quota_bytes,
+            requests_per_second: limits.requests_per_s.map(Into::into),
+            bytes_per_second: limits.bytes_per_s.map(Into::into),
+            burst_ms: limits.burst_ms.unwrap_or(TenantLimits::BURST_MS_DEFAULT),
+        }
+    }
 }
 
 /// What it prints of all.
@@ -49,6 +76,7 @@ fn shown(account: &Account, with_secret: bool) -> Shown<'_> {
         read: &account.read,
         write: &account.write,
         domain: account.domain.as_deref(),
+        tenant: account.tenant.as_ref().map(Limits::from),
         created_unix_s: account.created_unix_s,
     }
 }
@@ -58,6 +86,7 @@ pub(super) fn run(command: &AccountCommand) -> Result<(), CliError> {
         AccountCommand::Create(args) => create(args),
         AccountCommand::List(args) => list(args),
         AccountCommand::Set(args) => set(args),
+        AccountCommand::Stats(args) => stats::run(args),
         AccountCommand::Delete(args) => delete(args),
     }
 }
@@ -69,12 +98,21 @@ fn accounts_of(store: &Path) -> Result<Accounts, CliError> {
 
 fn create(args: &AccountCreateArgs) -> Result<(), CliError> {
     let of = &args.of;
-    let made = accounts_of(&of.store)?.create(NewAccount {
+    if !args.tenant && args.limits.is_given() {
+        return Err(AccountsError::NoTenant { name: of.name.clone() }.into());
+    }
+    let accounts = accounts_of(&of.store)?;
+    if args.tenant && args.domain.is_none() {
+        check_new_domain(&of.store, &of.name)?;
+    }
+    let mut limits = TenantLimits::default();
+    args.limits.apply(&mut limits);
+    let made = accounts.create(NewAccount {
         name: of.name.clone(),
         read: patterns(&args.read),
         write: patterns(&args.write),
         domain: args.domain.clone(),
-        tenant: None,
+        tenant: args.tenant.then_some(limits),
         created_unix_s: unix_seconds(),
     })?;
     if of.format.json {
@@ -87,6 +125,34 @@ fn create(args: &AccountCreateArgs) -> Result<(), CliError> {
         ));
     }
     print_keys(&made, "created")
+}
+
+/// Checks that nothing is in the domain that a new tenant is to have alone.
+fn check_new_domain(store: &Path, domain: &str) -> Result<(), CliError> {
+    let volumes = Store::with(store, Store::volumes)?;
+    match volumes.iter().find(|volume| volume.domain.as_deref() == Some(domain)) {
+        Some(volume) => Err(BucketsError::DomainInUse {
+            domain: domain.to_owned(),
+            volume: volume.name.clone(),
+        }
+        .into()),
+        None => Ok(()),
+    }
+}
+
+/// Checks that a tenant has no bucket left, whose quota and rates would be nobody's.
+fn check_no_buckets(store: &Path, account: &Account) -> Result<(), CliError> {
+    let (Some(_), Some(domain)) = (&account.tenant, &account.domain) else { return Ok(()) };
+    let volumes = Store::with(store, Store::volumes)?;
+    let is_of_it = |volume: &&VolumeInfo| volume.domain.as_ref() == Some(domain);
+    let (name, mut found) = (account.name.clone(), volumes.iter().filter(is_of_it));
+    match found.next() {
+        Some(first) => {
+            let (first, others) = (first.name.clone(), found.count());
+            Err(BucketsError::TenantHasBuckets { name, first, others }.into())
+        }
+        None => Ok(()),
+    }
 }
 
 fn print_keys(account: &Account, done: &str) -> Result<(), CliError> {
@@ -122,6 +188,7 @@ fn list(args: &AccountListArgs) -> Result<(), CliError> {
         ("READ", Align::Left),
         ("WRITE", Align::Left),
         ("DOMAIN", Align::Left),
+        ("TENANT", Align::Left),
         ("CREATED (UTC)", Align::Left),
     ]);
     for account in &all {
@@ -131,10 +198,22 @@ fn list(args: &AccountListArgs) -> Result<(), CliError> {
             joined(&account.read),
             joined(&account.write),
             account.domain.clone().unwrap_or_default(),
+            account.tenant.as_ref().map(limits_of).unwrap_or_default(),
             utc(account.created_unix_s),
         ]);
     }
     output::print(table)
+}
+
+/// The limits in few words.
+fn limits_of(limits: &TenantLimits) -> String {
+    let parts = [
+        limits.quota_bytes.map(human_bytes),
+        limits.requests_per_s.map(|rate| format!("{rate} requests/s")),
+        limits.bytes_per_s.map(|rate| format!("{}/s", human_bytes(rate.get()))),
+    ];
+    let given: Vec<String> = parts.into_iter().flatten().collect();
+    if given.is_empty() { "unlimited".to_owned() } else { given.join(", ") }
 }
 
 fn joined(patterns: &[BucketPattern]) -> String {
@@ -144,6 +223,9 @@ fn joined(patterns: &[BucketPattern]) -> String {
 fn set(args: &AccountSetArgs) -> Result<(), CliError> {
     let of = &args.of;
     let accounts = accounts_of(&of.store)?;
+    if args.limits.is_given() {
+        accounts.set_tenant(&of.name, |limits| args.limits.apply(limits))?;
+    }
     let mut account = accounts.set(&of.name, |account| {
         if !args.read.is_empty() {
             account.read = patterns(&args.read);
@@ -169,8 +251,8 @@ fn delete(args: &AccountDeleteArgs) -> Result<(), CliError> {
     let of = &args.of;
     let accounts = accounts_of(&of.store)?;
     let found = accounts.list()?.into_iter().find(|account| account.name == of.name);
-    let account =
-        found.ok_or_else(|| accounts::AccountsError::NoSuchAccount { name: of.name.clone() })?;
+    let account = found.ok_or_else(|| AccountsError::NoSuchAccount { name: of.name.clone() })?;
+    check_no_buckets(&of.store, &account)?;
     let question = format_args!("Delete account {}, whose keys open nothing then?", of.name);
     confirm(&args.confirm, question)?;
     accounts.delete(&of.name)?;

@@ -17,12 +17,14 @@ use std::thread;
 
 use ::buckets::{Buckets, BucketsOptions};
 use ::store::Hooks;
+use accounts::Accounts;
 use admin::{
     Control, ControlError, DataDoor, GetStatus, Grower, Local, Remover, Server as ControlServer,
     SharedStatus, Status,
 };
 use engine::{Client, Notice, Options, RequestError};
 use nbd::{Adopter, Listen, Notices as DoorNotices, Server as NbdServer, ServerOptions};
+use tenants::{Follower, Tenants};
 
 use super::{grow, init};
 use crate::args::{Making, ServeArgs, StoreShape};
@@ -198,12 +200,17 @@ fn serve(
     let directory = Arc::new(directory);
     let grower = grower(client.clone(), Arc::clone(&directory));
     let remover = remover(client.clone(), directory);
-    let buckets = Buckets::start(client.clone(), buckets_options(args))
+    let tenants = Arc::new(Tenants::over(Arc::new(Accounts::in_directory(&place)))?);
+    let told = teller.clone();
+    let _follower = Follower::start(&tenants, move |error| {
+        told.tell(format_args!("warning: tenants keep the limits that they had: {error}"));
+    });
+    let buckets = Buckets::start(client.clone(), buckets_options(args, &tenants))
         .map_err(|error| CliError::from(ControlError::from(error)))?;
     let mut doors = NbdServer::start(client.clone(), door_options(args, teller)?)?;
     let service = Local::served(client.clone(), status.clone(), grower);
     let service = service.with_remover(remover).with_data_door(data_door(doors.adopter()));
-    let service = service.with_buckets(buckets.clone());
+    let service = service.with_buckets(buckets.clone()).with_tenants(Some(Arc::clone(&tenants)));
     let mut control = match ControlServer::start(&place, service) {
         // The store's directory takes no socket either; everything but commands works without.
         Err(error) if args.read_only => {
@@ -213,7 +220,7 @@ fn serve(
         started => Some(started?),
     };
     listen.iter().try_for_each(|address| doors.listen(address))?;
-    let s3 = S3Door::open(&args.s3, &buckets, &place, teller)?;
+    let s3 = S3Door::open(&args.s3, &buckets, &tenants, &place, teller)?;
     status.set(status_of(doors.addresses()));
     let memcached = MemcachedDoor::open(args, &buckets, &place, teller)?;
     let listening =
@@ -239,10 +246,11 @@ fn serve(
 }
 
 /// A quarter of the engine's memory is for buckets, beside it.
-fn buckets_options(args: &ServeArgs) -> BucketsOptions {
+fn buckets_options(args: &ServeArgs, tenants: &Arc<Tenants>) -> BucketsOptions {
     BucketsOptions {
         memory_bytes: args.engine.memory / 4,
         is_read_only: args.read_only,
+        domain_quotas: Some(control::quotas_of(tenants)),
         ..BucketsOptions::default()
     }
 }

@@ -38,6 +38,17 @@ pub(crate) enum BucketsError {
         counted(*buckets, "bucket")
     )]
     BucketsRepairedWithLosses { buckets: u64, lost: u64 },
+    #[error(
+        "tenant {name} has {first}{}: delete what it has first, or give it an end with `tamis \
+         account set`",
+        match others { 0 => String::new(), others => format!(" and {others} more") }
+    )]
+    TenantHasBuckets { name: String, first: String, others: usize },
+    #[error(
+        "the domain {domain} has {volume} in it, which a tenant of that name would share chunks \
+         with: name a domain with --domain, {domain} itself if that is meant"
+    )]
+    DomainInUse { domain: String, volume: String },
     #[error("{text} names no bucket: write STORE/BUCKET/KEY")]
     NoBucketIn { text: String },
     #[error("{text} names no key: write STORE/BUCKET/KEY")]
@@ -92,6 +103,8 @@ impl BucketsError {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::NoStoreIn { .. } | Self::NothingUnder { .. } => Exit::NotFound,
+            Self::TenantHasBuckets { .. } => Exit::InUse,
+            Self::DomainInUse { .. } => Exit::Exists,
             Self::DamagedBuckets { .. } | Self::BucketsNotRepaired { .. } => Exit::Damage,
             Self::BucketsRepaired { .. } => Exit::Repaired,
             Self::BucketsRepairedWithLosses { .. } => Exit::RepairedWithLosses,

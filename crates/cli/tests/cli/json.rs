@@ -193,6 +193,8 @@ fn buckets(page: &Page, folder: &Folder, store: &str) {
     page.run("bucket show", &format!("{store} photos"));
     page.run("bucket list", store);
     page.run("account create", &format!("{store} ci --read photos --write * --domain tenantA"));
+    page.run("account create", &format!("{store} acme --tenant"));
+    page.run("account stats", &format!("{store} --physical"));
 }
 
 fn volumes(page: &Page, folder: &Folder, store: &str) {

@@ -167,7 +167,7 @@ impl<'a> Life<'a> {
                 self.is_full = true;
                 Ok(false)
             }
-            Err(BucketError::QuotaExceeded { quota_bytes, used_bytes, growth_bytes })
+            Err(BucketError::QuotaExceeded { quota_bytes, used_bytes, growth_bytes, .. })
                 if growth_bytes > 0 && used_bytes + growth_bytes > quota_bytes =>
             {
                 self.run.summary.over_quota += 1;

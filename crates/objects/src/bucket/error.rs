@@ -19,6 +19,31 @@ pub struct Found {
     pub created_unix_ms: u64,
 }
 
+/// What has a quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuotaOf {
+    /// One bucket.
+    Bucket,
+    /// All buckets of a tenant together.
+    Tenant,
+}
+
+impl QuotaOf {
+    fn holds(self) -> &'static str {
+        match self {
+            Self::Bucket => "the bucket holds",
+            Self::Tenant => "the buckets of the tenant hold",
+        }
+    }
+
+    fn its(self) -> &'static str {
+        match self {
+            Self::Bucket => "its",
+            Self::Tenant => "their",
+        }
+    }
+}
+
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum BucketError {
@@ -43,15 +68,18 @@ pub enum BucketError {
         /// What the key holds; none: no object.
         found: Option<Found>,
     },
-    /// The bucket would hold more than its quota; nothing has changed.
+    /// The bucket, or all of its tenant, would hold more than the quota; nothing has changed.
     #[error(
-        "the bucket holds {used_bytes} bytes, and {growth_bytes} more are over its quota of \
-         {quota_bytes}"
+        "{} {used_bytes} bytes, and {growth_bytes} more are over {} quota of {quota_bytes}",
+        .of.holds(),
+        .of.its()
     )]
     QuotaExceeded {
+        /// What has the quota.
+        of: QuotaOf,
         /// The quota.
         quota_bytes: u64,
-        /// What the bucket holds, and what others are about to put.
+        /// What is held, and what others are about to put.
         used_bytes: u64,
         /// What this request would add.
         growth_bytes: u64,

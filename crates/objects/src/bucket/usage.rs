@@ -8,12 +8,13 @@
 //! Invariant: what is held and what is reserved together are at most the quota, unless the quota
 //! was lowered since. So of many puts side by side none gets past it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use format::objects::settings::Figures;
 
-use super::error::BucketError;
+use super::error::{BucketError, QuotaOf};
 use super::locks::{add, subtract};
+use super::shared_quota::SharedQuota;
 
 pub(super) struct Usage(Mutex<UsageState>);
 
@@ -22,12 +23,15 @@ struct UsageState {
     /// Bytes that batches on their way add.
     reserved_bytes: u64,
     quota_bytes: Option<u64>,
+    /// The quota that it has with others, and what it is called there.
+    shared: Option<(Arc<SharedQuota>, u32)>,
 }
 
 /// Bytes that a batch on its way may add.
 #[must_use]
 pub(super) struct GrowthReservation<'a> {
     usage: &'a Usage,
+    shared: Option<Arc<SharedQuota>>,
     growth_bytes: u64,
 }
 
@@ -35,7 +39,7 @@ impl Usage {
     pub(super) fn new(stripes: &[Figures], quota_bytes: Option<u64>) -> Self {
         let mut figures = Figures::default();
         stripes.iter().for_each(|stripe| add(&mut figures, stripe));
-        Self(Mutex::new(UsageState { figures, reserved_bytes: 0, quota_bytes }))
+        Self(Mutex::new(UsageState { figures, reserved_bytes: 0, quota_bytes, shared: None }))
     }
 
     fn lock(&self) -> MutexGuard<'_, UsageState> {
@@ -62,6 +66,13 @@ impl Usage {
         Ok(())
     }
 
+    /// Has this bucket share a quota with others, in which it has the number `bucket`.
+    pub(super) fn share(&self, quota: Arc<SharedQuota>, bucket: u32) {
+        let mut state = self.lock();
+        quota.set(bucket, bytes_of(&state.figures));
+        state.shared = Some((quota, bucket));
+    }
+
     /// Reserves what a batch adds that makes `after` of `before`. What adds nothing is never over
     /// the quota.
     ///
@@ -75,8 +86,12 @@ impl Usage {
         let growth_bytes = bytes_of(after).saturating_sub(bytes_of(before));
         let mut state = self.lock();
         state.check(growth_bytes)?;
+        let shared = state.shared.as_ref().map(|(quota, _)| Arc::clone(quota));
+        if let Some(shared) = &shared {
+            shared.reserve(growth_bytes)?;
+        }
         state.reserved_bytes += growth_bytes;
-        Ok(GrowthReservation { usage: self, growth_bytes })
+        Ok(GrowthReservation { usage: self, shared, growth_bytes })
     }
 
     /// Refuses what a batch that adds `growth_bytes` would be refused for now.
@@ -84,7 +99,9 @@ impl Usage {
     /// # Errors
     /// [`BucketError::QuotaExceeded`].
     pub(super) fn check(&self, growth_bytes: u64) -> Result<(), BucketError> {
-        self.lock().check(growth_bytes)
+        let state = self.lock();
+        state.check(growth_bytes)?;
+        state.shared.as_ref().map_or(Ok(()), |(quota, _)| quota.check(growth_bytes))
     }
 }
 
@@ -95,7 +112,8 @@ impl UsageState {
             Some(quota_bytes)
                 if growth_bytes > 0 && used_bytes.saturating_add(growth_bytes) > quota_bytes =>
             {
-                Err(BucketError::QuotaExceeded { quota_bytes, used_bytes, growth_bytes })
+                let of = QuotaOf::Bucket;
+                Err(BucketError::QuotaExceeded { of, quota_bytes, used_bytes, growth_bytes })
             }
             _ => Ok(()),
         }
@@ -105,15 +123,21 @@ impl UsageState {
 impl GrowthReservation<'_> {
     /// The batch has been applied that makes `after` of `before`.
     pub(super) fn settle(self, before: &Figures, after: &Figures) {
-        let figures = &mut self.usage.lock().figures;
-        add(figures, after);
-        subtract(figures, before);
+        let mut state = self.usage.lock();
+        add(&mut state.figures, after);
+        subtract(&mut state.figures, before);
+        if let Some((quota, bucket)) = &state.shared {
+            quota.set(*bucket, bytes_of(&state.figures));
+        }
     }
 }
 
 impl Drop for GrowthReservation<'_> {
     fn drop(&mut self) {
         self.usage.lock().reserved_bytes -= self.growth_bytes;
+        if let Some(shared) = &self.shared {
+            shared.release(self.growth_bytes);
+        }
     }
 }
 

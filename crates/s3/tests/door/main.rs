@@ -15,4 +15,5 @@ mod rig;
 mod settings;
 mod signing;
 mod slow;
+mod tenants;
 mod uploads;

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use accounts::{Account, Accounts, NewAccount};
-use buckets::{Buckets, BucketsOptions};
+use accounts::{Account, Accounts, NewAccount, TenantLimits};
+use buckets::{Buckets, BucketsOptions, DomainQuotas};
 use format::units::Zone;
 use s3::{S3Options, S3Server, Timeouts};
 use store::{CreateOptions, Options, Store};
+use tenants::Tenants;
 
 use crate::client::Client;
 
@@ -26,6 +27,7 @@ pub(crate) struct Rig {
     pub(crate) client: Client,
     notes: Arc<Mutex<Vec<String>>>,
     accounts: Arc<Accounts>,
+    pub(crate) tenants: Arc<Tenants>,
     server: Option<S3Server>,
     directory: PathBuf,
 }
@@ -43,14 +45,19 @@ impl Rig {
         std::fs::create_dir_all(&directory).unwrap();
         let disk = store::create_in_memory(&CreateOptions::new(512 << 20), 1).unwrap();
         let store = Store::open_in_memory(&disk, Options::default()).unwrap();
-        let options = BucketsOptions { memory_bytes: 32 << 20, ..BucketsOptions::default() };
-        let buckets = Buckets::start(store.client().clone(), options).unwrap();
         let accounts = Arc::new(Accounts::in_directory(&directory));
+        let tenants = Arc::new(Tenants::over(Arc::clone(&accounts)).unwrap());
+        let options = BucketsOptions {
+            memory_bytes: 32 << 20,
+            domain_quotas: Some(quotas_of(&tenants)),
+            ..BucketsOptions::default()
+        };
+        let buckets = Buckets::start(store.client().clone(), options).unwrap();
         let notes = Arc::new(Mutex::new(Vec::new()));
         let taken = Arc::clone(&notes);
         let mut server = S3Server::start(S3Options {
             buckets: buckets.clone(),
-            accounts: Arc::clone(&accounts),
+            tenants: Arc::clone(&tenants),
             observer: Box::new(move |note| taken.lock().unwrap().push(note.to_owned())),
             timeouts,
         })
@@ -66,7 +73,7 @@ impl Rig {
                 *byte ^= 1
             });
         });
-        Self { store, damage, buckets, client, notes, accounts, server, directory }
+        Self { store, damage, buckets, client, notes, accounts, tenants, server, directory }
     }
 
     /// With a bucket `photos`.
@@ -79,6 +86,19 @@ impl Rig {
     /// What the operator has heard up to now, and is not held against the test.
     pub(crate) fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut self.notes.lock().unwrap())
+    }
+
+    /// A tenant that may do everything with buckets whose names begin with its own.
+    pub(crate) fn tenant(&self, name: &str, limits: TenantLimits) -> Client {
+        let write = vec![format!("{name}-*").parse().unwrap()];
+        let (name, tenant) = (name.to_owned(), Some(limits));
+        let new = NewAccount { name, write, tenant, ..NewAccount::default() };
+        client_of(self.client.address, &self.accounts.create(new).unwrap())
+    }
+
+    /// Changes what a tenant may use.
+    pub(crate) fn set_tenant(&self, name: &str, change: impl FnOnce(&mut TenantLimits)) {
+        self.accounts.set_tenant(name, change).unwrap();
     }
 
     /// Another account.
@@ -98,6 +118,11 @@ impl Drop for Rig {
         }
         let _ = std::fs::remove_dir_all(&self.directory);
     }
+}
+
+fn quotas_of(tenants: &Arc<Tenants>) -> DomainQuotas {
+    let tenants = Arc::clone(tenants);
+    DomainQuotas::new(move |domain| tenants.of_domain(domain)?.quota_bytes())
 }
 
 fn account(accounts: &Accounts, name: &str, read: &[&str], write: &[&str]) -> Account {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::buckets::Buckets;
-use accounts::Accounts;
 use s3::{S3Options, S3Server, Timeouts};
+use tenants::Tenants;
 
 use super::notices::Teller;
 use crate::error::CliError;
@@ -23,14 +23,14 @@ impl S3Door {
     pub(super) fn open(
         addresses: &[SocketAddr],
         buckets: &Buckets,
+        tenants: &Arc<Tenants>,
         place: &Path,
         teller: &Teller,
     ) -> Result<Self, CliError> {
         if addresses.is_empty() {
             return Ok(Self { server: None, addresses: Vec::new() });
         }
-        let accounts = Arc::new(Accounts::in_directory(place));
-        if accounts.list()?.is_empty() {
+        if tenants.accounts().list()?.is_empty() {
             teller.tell(format_args!(
                 "note: no account may use S3 yet: make one with `tamis account create {} NAME \
                  --write '*'`",
@@ -39,8 +39,8 @@ impl S3Door {
         }
         let told = teller.clone();
         let observer = Box::new(move |note: &str| told.tell(format_args!("warning: {note}")));
-        let (buckets, timeouts) = (buckets.clone(), Timeouts::default());
-        let options = S3Options { buckets, accounts, observer, timeouts };
+        let (buckets, tenants) = (buckets.clone(), Arc::clone(tenants));
+        let options = S3Options { buckets, tenants, observer, timeouts: Timeouts::default() };
         let mut server = S3Server::start(options)?;
         let listening = addresses.iter().map(|address| server.listen(*address));
         let addresses = listening.collect::<Result<_, _>>()?;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use store::Durability;
 
 use super::rig::{DELETE, LITTLE, NOW_MS, Shorthand, create, md5_of, noise, store_of};
-use crate::bucket::{Bucket, BucketError, Condition, FinishOptions, PutOptions};
+use crate::bucket::{
+    Bucket, BucketError, Condition, CopyOptions, FinishOptions, PutOptions, QuotaOf, SharedQuota,
+};
 use crate::index::{Change, Index, Table};
 
 #[test]
@@ -148,6 +150,30 @@ fn the_quota_holds() {
     bucket.delete(b"other", &Condition::None, DELETE).unwrap();
     bucket.set_quota(None, DELETE.durability).unwrap();
     bucket.put_bytes(b"other", &[2; 5000]);
+}
+
+#[test]
+fn a_quota_of_two_buckets_holds() {
+    let store = store_of(64 << 20);
+    let (one, two) = (create(&store, "one").1, create(&store, "two").1);
+    let quota = Arc::new(SharedQuota::new(|| Some(1000)));
+    one.put_bytes(b"before", &[1; 100]);
+    one.share_quota(Arc::clone(&quota), 1);
+    two.share_quota(Arc::clone(&quota), 2);
+    one.put_bytes(b"key", &[1; 400]);
+    let put = |length| two.put_with(b"key", &noise(length, 1), PutOptions::new(NOW_MS));
+    let refused = put(501).unwrap_err();
+    assert!(refused.to_string().starts_with("the buckets of the tenant hold 500 bytes"));
+    put(500).unwrap();
+    assert_eq!(quota.held_bytes(), 1000);
+    // A put is over; so is a copy inside the other.
+    let copied = one.copy(b"key", b"other", CopyOptions::new(NOW_MS));
+    assert!(matches!(copied, Err(BucketError::QuotaExceeded { of: QuotaOf::Tenant, .. })));
+    one.delete(b"key", &Condition::None, DELETE).unwrap();
+    assert_eq!(quota.held_bytes(), 600);
+    put(900).unwrap();
+    quota.retain(|bucket| bucket == 1);
+    assert_eq!((quota.held_bytes(), quota.knows(2)), (100, false));
 }
 
 #[test]
