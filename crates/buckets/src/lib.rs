@@ -27,6 +27,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod counting;
 mod domains;
 mod error;
 pub mod lifecycle;
@@ -43,7 +44,8 @@ mod upkeep;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use domains::{DomainQuotas, DomainUsage};
+pub use counting::DomainUsage;
+pub use domains::DomainQuotas;
 pub use error::BucketsError;
 pub use name::{BUCKET_NAME_BYTES_MAX, check_bucket_name};
 pub use opened::OpenBucket;

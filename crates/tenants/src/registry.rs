@@ -54,9 +54,15 @@ impl Tenants {
     /// # Errors
     /// [`AccountsError`] of the file.
     pub fn over(accounts: Arc<Accounts>) -> Result<Self, AccountsError> {
-        let tenants = Self { accounts, known: RwLock::default() };
+        let tenants = Self::unread(accounts);
         tenants.refresh()?;
         Ok(tenants)
+    }
+
+    /// Of these accounts, which [`Tenants::refresh`] reads.
+    #[must_use]
+    pub fn unread(accounts: Arc<Accounts>) -> Self {
+        Self { accounts, known: RwLock::default() }
     }
 
     /// The accounts.

@@ -35,7 +35,13 @@ const ARROWS: [(&str, &[&str]); 31] = [
     ("items", &["memcached", "buckets", "objects", "store", "format"]),
     ("door", &["store", "engine", "disk", "threads", "format"]),
     ("nbd", &["door", "store", "engine", "disk", "threads", "format"]),
-    ("admin", &["segments", "buckets", "tenants", "objects", "store", "engine", "disk", "threads", "format"]),
+    (
+        "admin",
+        &[
+            "segments", "buckets", "tenants", "objects", "store", "engine", "disk", "threads",
+            "format",
+        ],
+    ),
     ("memcached_door", &["items", "tenants", "memcached", "buckets", "accounts"]),
     ("s3", &["buckets", "objects", "accounts", "tenants", "store", "engine", "format", "threads"]),
     (

@@ -17,7 +17,7 @@ use std::thread;
 
 use ::buckets::{Buckets, BucketsOptions};
 use ::store::Hooks;
-use accounts::Accounts;
+use accounts::{Accounts, AccountsError};
 use admin::{
     Control, ControlError, DataDoor, GetStatus, Grower, Local, Remover, Server as ControlServer,
     SharedStatus, Status,
@@ -200,11 +200,7 @@ fn serve(
     let directory = Arc::new(directory);
     let grower = grower(client.clone(), Arc::clone(&directory));
     let remover = remover(client.clone(), directory);
-    let tenants = Arc::new(Tenants::over(Arc::new(Accounts::in_directory(&place)))?);
-    let told = teller.clone();
-    let _follower = Follower::start(&tenants, move |error| {
-        told.tell(format_args!("warning: tenants keep the limits that they had: {error}"));
-    });
+    let (tenants, _follower) = tenants_of(&place, teller);
     let buckets = Buckets::start(client.clone(), buckets_options(args, &tenants))
         .map_err(|error| CliError::from(ControlError::from(error)))?;
     let mut doors = NbdServer::start(client.clone(), door_options(args, teller)?)?;
@@ -222,7 +218,7 @@ fn serve(
     listen.iter().try_for_each(|address| doors.listen(address))?;
     let s3 = S3Door::open(&args.s3, &buckets, &tenants, &place, teller)?;
     status.set(status_of(doors.addresses()));
-    let memcached = MemcachedDoor::open(args, &buckets, &place, teller)?;
+    let memcached = MemcachedDoor::open(args, &buckets, &tenants, &place, teller)?;
     let listening =
         Listening { nbd: doors.addresses(), s3: s3.addresses(), memcached: memcached.addresses() };
     announce(store, args, &place, &listening, teller)?;
@@ -243,6 +239,22 @@ fn serve(
         ));
     }
     Ok(control)
+}
+
+/// The tenants of the store, whose accounts are followed. Where those cannot be read the store is
+/// served: the doors that need them say why they do not open.
+fn tenants_of(place: &Path, teller: &Teller) -> (Arc<Tenants>, Option<Follower>) {
+    let tenants = Arc::new(Tenants::unread(Arc::new(Accounts::in_directory(place))));
+    let told = teller.clone();
+    let warn = move |error: &AccountsError| {
+        told.tell(format_args!("warning: tenants keep the limits that they had: {error}"));
+    };
+    if let Err(error) = tenants.refresh() {
+        warn(&error);
+    }
+    // Without the thread a change is followed by the next request over S3.
+    let follower = Follower::start(&tenants, warn).ok();
+    (tenants, follower)
 }
 
 /// A quarter of the engine's memory is for buckets, beside it.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use ::buckets::Buckets;
 use ::store::Durability;
-use accounts::Accounts;
 use admin::ControlError;
 use items::ItemsOptions;
 use memcached_door::{
@@ -31,13 +30,13 @@ impl MemcachedDoor {
     pub(super) fn open(
         args: &ServeArgs,
         buckets: &Buckets,
+        tenants: &Arc<Tenants>,
         place: &Path,
         teller: &Teller,
     ) -> Result<Self, CliError> {
         if args.memcached.is_empty() {
             return Ok(Self { server: None });
         }
-        let tenants = Arc::new(Tenants::over(Arc::new(Accounts::in_directory(place)))?);
         let is_authenticated = args.memcached_bucket.is_none();
         if is_authenticated && tenants.accounts().list()?.is_empty() {
             teller.tell(format_args!(
@@ -56,7 +55,8 @@ impl MemcachedDoor {
         let items = ItemsOptions { hot_bytes, durability, bytes_max, ..ItemsOptions::default() };
         let bucket = args.memcached_bucket.clone();
         let options = HostOptions { bucket, items, observer: observer() };
-        let host = BucketsHost::new(buckets.clone(), tenants, options).map_err(of_host)?;
+        let host =
+            BucketsHost::new(buckets.clone(), Arc::clone(tenants), options).map_err(of_host)?;
         let options = MemcachedOptions {
             listen: args.memcached.iter().map(from_anywhere).collect(),
             connections_max: usize::from(args.memcached_connections),
