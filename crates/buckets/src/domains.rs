@@ -5,8 +5,8 @@
 //!                                                          a minute: those not known are opened
 //! ```
 //!
-//! Who counts those of a domain is `counting.rs`. A bucket that is closed holds what it held when it was closed. Who opens one of a domain has all
-//! of the domain known first, so that a quota counts what nobody has opened yet.
+//! A bucket that is closed holds what it held when it was closed. Who opens one of a domain has all
+//! of the domain known first (`counting.rs`), so that a quota counts what nobody has opened yet.
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug, Formatter};
