@@ -13,8 +13,7 @@ use std::borrow::Cow;
 
 use memcached::{
     Answer, Answers, Arithmetic, ArithmeticDecision, Change, Delete, DeleteDecision, Fault, Get,
-    GetDecision, Item, Join, NUMBER_BYTES_MAX, Operation, Request, Store, StoreDecision, StoreMode,
-    Touch,
+    GetDecision, Item, Join, NUMBER_BYTES_MAX, Operation, Request, Store, StoreDecision, Touch,
 };
 use objects::bucket::{Moment, Transaction};
 use objects::values::TOGETHER_BYTES_MAX;
@@ -190,9 +189,7 @@ impl<'a> Run<'a> {
     fn store(&mut self, store: &Store<'a>) -> Result<Option<Outcome>, Refusal> {
         let at = self.place_of(store.key);
         let now_s = self.now_s;
-        let is_plain =
-            store.mode == StoreMode::Set && store.compare.is_none() && store.place.is_none();
-        let found = if is_plain { None } else { self.found(at)? };
+        let found = if store.needs_item() { self.found(at)? } else { None };
         let old = found.map(|found| (&found.item, found.value_bytes));
         let (mut item, join) = match store.decide(old, now_s, || 0) {
             StoreDecision::Refuse(answer) => return Ok(Some(Outcome::Answer(answer))),

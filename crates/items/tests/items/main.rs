@@ -8,5 +8,6 @@ mod doors;
 mod hit_rates;
 mod kills;
 mod model;
+mod parts;
 mod rig;
 mod threads;

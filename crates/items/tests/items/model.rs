@@ -101,6 +101,11 @@ fn meta_line() -> impl Strategy<Value = Vec<u8>> {
         "v N30 T8 R20 c",
         "q v",
         "E77 N5 v c",
+        "v r1:3 s",
+        "v r100:70000",
+        "v e1 n",
+        "v e0:2 a n T9",
+        "n a",
         "",
     ]);
     let delete = select(vec!["", "I", "I T30", "C4", "x", "x I T5", "x F3", "E99 I", "q", "I c"]);
