@@ -147,29 +147,6 @@ impl BucketsHost {
         may_write.next().is_none().then_some(only.name)
     }
 
-    /// Closes buckets that have had no client for a while; not on this thread, which does not wait.
-    fn close_unused(&self, now: Instant) {
-        let Ok(mut open) = self.open.try_lock() else { return };
-        let unused: Vec<Kept> = open
-            .extract_if(|_, kept| {
-                // Each client has a handle of the place, and one that comes in of the bucket.
-                let served = &kept.served;
-                let is_used = Arc::strong_count(served) + Arc::strong_count(&served.place) > 2;
-                let since = *kept.unused_since.get_or_insert(now);
-                if is_used {
-                    kept.unused_since = None;
-                }
-                !is_used && now.saturating_duration_since(since) >= KEPT_TIME
-            })
-            .map(|(_, kept)| kept)
-            .collect();
-        drop(open);
-        if !unused.is_empty() {
-            // Without a thread they are dropped here.
-            let _ = thread::Builder::new().spawn(move || drop(unused));
-        }
-    }
-
     fn account(&self, access_key: &str) -> Option<Arc<Account>> {
         match self.tenants.accounts().by_access_key(access_key) {
             Ok(account) => account,
@@ -236,13 +213,35 @@ impl Host for BucketsHost {
     }
 
     fn may_stay(&self, name: &str) -> bool {
-        self.close_unused(Instant::now());
         let Some((access_key, bucket)) = name.split_once('@') else {
             unreachable!("a client comes in under its access key and its bucket");
         };
         // Where the file cannot be read nobody comes in, and nobody has to go.
         let known = self.tenants.accounts().by_access_key(access_key);
         known.map_or(true, |account| account.is_some_and(|account| account.may_write(bucket)))
+    }
+
+    /// Closes buckets that have had no client for a while, on another thread.
+    fn give_back_unused(&self, now: Instant) {
+        let Ok(mut open) = self.open.try_lock() else { return };
+        let unused: Vec<Kept> = open
+            .extract_if(|_, kept| {
+                // Each client has a handle of the place, and one that comes in of the bucket.
+                let served = &kept.served;
+                let is_used = Arc::strong_count(served) + Arc::strong_count(&served.place) > 2;
+                let since = *kept.unused_since.get_or_insert(now);
+                if is_used {
+                    kept.unused_since = None;
+                }
+                !is_used && now.saturating_duration_since(since) >= KEPT_TIME
+            })
+            .map(|(_, kept)| kept)
+            .collect();
+        drop(open);
+        if !unused.is_empty() {
+            // Without a thread they are dropped here.
+            let _ = thread::Builder::new().spawn(move || drop(unused));
+        }
     }
 }
 

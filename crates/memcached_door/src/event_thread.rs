@@ -116,7 +116,8 @@ impl<H: Host> EventThread<H> {
             return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
         }
         let pause = self.pauses.peek().map(|Reverse((until, _))| *until);
-        let has_to_look = !self.sessions.is_empty();
+        // The first thread looks for all.
+        let has_to_look = !self.sessions.is_empty() || self.number == 0;
         let look = has_to_look.then_some(self.looked + LOOK_TIME);
         let next = [pause, look, self.cut_at].into_iter().flatten().min()?;
         let left = next.saturating_duration_since(self.clock.now);
@@ -237,6 +238,9 @@ impl<H: Host> EventThread<H> {
         self.looked = now;
         let mut known = HashMap::new();
         let host = &self.shared.host;
+        if self.number == 0 {
+            host.give_back_unused(now);
+        }
         let is_scarce = self.shared.seats.are_scarce();
         let stalled_s = self.shared.stalled_time.as_secs();
         let age_s = self.shared.facts.age_s(now);

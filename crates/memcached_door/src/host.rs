@@ -22,6 +22,11 @@ pub trait Host: Send + Sync + 'static {
     /// Whether a client that was let in under this name may stay. It is asked about once a second,
     /// and does not wait.
     fn may_stay(&self, name: &str) -> bool;
+
+    /// Is called about once a second, to give back what nobody uses any more. It does not wait.
+    fn give_back_unused(&self, now: Instant) {
+        let _ = now;
+    }
 }
 
 /// A client that was let in.
