@@ -5,11 +5,11 @@
     tenants_beside.py --target target/release --dir /var/tmp/tenants [--rounds 5]
 
 Victim and aggressor are tenants with a bucket each. The victim has one connection and one request
-at a time; the aggressor, none, or four connections with 64 sets of 4 KiB in flight each. Clients are
-in control groups of equal weight where the machine has those (root, cgroup v1 or v2). The table has
-medians of the rounds for tamis and for Debian's memcached, which knows no tenants: the victim's 99th
-percentile in parts of what it is beside an idle aggressor, and its rate in parts of its share, which
-is half of what it has alone.
+at a time; the aggressor, none, or four connections with 64 sets of 4 KiB in flight each. Clients
+are in control groups of equal weight where the machine has those (root, cgroup v1 or v2). The table
+has medians of the rounds for tamis and for Debian's memcached, which knows no tenants: the victim's
+99th percentile in parts of what it is beside an idle aggressor, and its rate in parts of its share,
+which is half of what it has alone.
 """
 
 import argparse
