@@ -13,6 +13,9 @@ use items::{Items, ItemsConnection, ItemsOptions};
 use memcached::{Connection, Limits, Next};
 use store::{CreateOptions, Options, Store};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const NOW_S: u64 = 1_700_000_000;
 const STORE_BYTES: u64 = 8 << 30;
 const HOT_BYTES: u64 = 1 << 30;

@@ -96,7 +96,9 @@ impl Log {
         self.zero_behind()?;
         let Place { position, sequence } = self.next;
         let start = position - self.tail.len() as u64;
-        let mut bytes = self.tail.clone();
+        let length_bytes = self.tail.len() + group_bytes(body.len());
+        let mut bytes = Vec::with_capacity(length_bytes.next_multiple_of(BLOCK_BYTES));
+        bytes.extend_from_slice(&self.tail);
         if mutant!(ForgetsTailOfLog) {
             bytes.fill(0);
         }

@@ -43,6 +43,10 @@ impl Values {
     ) -> Result<WrittenTogether, ValueError> {
         let mut ready = self.backing.buffers.take();
         ready.clear();
+        let written = values.iter().filter(|value| value.len() > INLINE_BYTES_MAX);
+        // Growing step by step would copy the values once more.
+        ready
+            .reserve(written.map(|value| value.len().next_multiple_of(CHUNK_BYTES as usize)).sum());
         // Where each value's segments end in `ready`, and their lengths.
         let mut cuts: Vec<Option<(u64, Vec<u64>)>> = Vec::with_capacity(values.len());
         for value in values {
