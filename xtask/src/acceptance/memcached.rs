@@ -29,7 +29,7 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
     let listen = format!("tcp:{address}");
     let mut options = vec!["--memory", "256M", "--memcached", &listen];
     options.extend(["--memcached-connections", "6000", "--memcached-bucket", BUCKET]);
-    let server = store.serve(&options)?;
+    let server = serve(&store, &options)?;
     memccapable(&port)?;
     let clients = setting.script("memcached_clients.py").args(["127.0.0.1", &port]);
     println!("{}", clients.output()?.trim());
@@ -38,16 +38,24 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
     kept(setting, &port, "fill")?;
     server.kill()?;
 
-    let server = store.serve(&options)?;
+    let server = serve(&store, &options)?;
     kept(setting, &port, "check")?;
     server.stop()?;
 
     let s3 = door.listen();
-    let server = store.serve(&["--memory", "256M", "--memcached", &listen, "--s3", &s3])?;
+    let options = ["--memory", "256M", "--memcached", &listen, "--s3", &s3];
+    let server = serve(&store, &options)?;
     let accounts = door.script(setting, "memcached_accounts.py").args(["127.0.0.1", &port]);
     println!("{}", accounts.args([BUCKET, OTHER]).output()?.trim());
     server.stop()?;
     store.check()
+}
+
+/// A server whose doors are all open: the one of NBD is open first.
+fn serve(store: &Store, options: &[&str]) -> Result<Server, Failure> {
+    let mut server = store.serve(options)?;
+    server.hear("served over memcached")?;
+    Ok(server)
 }
 
 /// An address that nobody listens at, and its port.
