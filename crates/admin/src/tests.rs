@@ -115,7 +115,9 @@ fn pause() {
 /// parts, and ends.
 fn slow_server(outcome: &Value, wait: impl FnOnce() + Send + 'static) -> (Client, JoinHandle<()>) {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
-    theirs.write_all(b"{\"protocol\":6,\"tamis\":\"0\",\"busy\":false}\n").unwrap();
+    let protocol = crate::PROTOCOL_VERSION;
+    let hello = format!("{{\"protocol\":{protocol},\"tamis\":\"0\",\"busy\":false}}\n");
+    theirs.write_all(hello.as_bytes()).unwrap();
     let mut answer = Vec::new();
     line::send(&mut answer, outcome).unwrap();
     let server = thread::spawn(move || {
@@ -284,7 +286,8 @@ fn raw_connection(directory: &Path) -> (BufReader<UnixStream>, UnixStream) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut hello = String::new();
     reader.read_line(&mut hello).unwrap();
-    assert!(hello.contains("\"protocol\":6"), "{hello}");
+    let protocol = format!("\"protocol\":{}", crate::PROTOCOL_VERSION);
+    assert!(hello.contains(&protocol), "{hello}");
     (reader, stream)
 }
 

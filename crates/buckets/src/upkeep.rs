@@ -21,19 +21,29 @@ const LOOK_TIME: Duration = Duration::from_millis(20);
 /// Pause of a bucket in which there was nothing to free or to expire, at first and at most.
 const IDLE_TIME_MIN: Duration = Duration::from_millis(100);
 const IDLE_TIME_MAX: Duration = Duration::from_secs(5);
-/// Ranges freed, or objects removed, in one step.
+/// Objects removed in one step.
 const STEP_ENTRIES: u64 = 128;
+/// Ranges freed at a time, and how long a step goes on with that: a cache whose items are written
+/// over frees as many as it writes.
+const TRIM_ENTRIES: u64 = 512;
+const TRIM_TIME: Duration = Duration::from_millis(10);
+/// Pause when all ranges were freed. A lap passes over every range that was freed since the last
+/// merge, so it is worth many ranges.
+const TRIM_PAUSE: Duration = Duration::from_millis(300);
 
 /// When a bucket is looked at next.
 struct Turn {
     next: Instant,
     idle_time: Duration,
+    /// When ranges are freed next.
+    trim_next: Instant,
     walk: Walk,
 }
 
 impl Turn {
     fn new() -> Self {
-        Self { next: Instant::now(), idle_time: IDLE_TIME_MIN, walk: Walk::default() }
+        let now = Instant::now();
+        Self { next: now, idle_time: IDLE_TIME_MIN, trim_next: now, walk: Walk::default() }
     }
 }
 
@@ -64,7 +74,7 @@ fn take_turn(bucket: &OpenBucket, turn: &mut Turn, upload_age_max: Duration) {
     if merged.is_err() || turn.next > Instant::now() {
         return;
     }
-    match step(bucket, &mut turn.walk, upload_age_max) {
+    match step(bucket, turn, upload_age_max) {
         Ok(Step::Worked) => turn.idle_time = IDLE_TIME_MIN,
         Ok(Step::Idle) | Err(_) => turn.idle_time = (turn.idle_time * 2).min(IDLE_TIME_MAX),
     }
@@ -79,17 +89,36 @@ enum Step {
 
 fn step(
     bucket: &OpenBucket,
-    walk: &mut Walk,
+    turn: &mut Turn,
     upload_age_max: Duration,
 ) -> Result<Step, BucketsError> {
     let now_ms = now_unix_ms();
     let age_ms = u64::try_from(upload_age_max.as_millis()).unwrap_or(u64::MAX);
     let expired = bucket.expire_some(now_ms, STEP_ENTRIES)?;
     let uploads = bucket.expire_uploads(now_ms.saturating_sub(age_ms), STEP_ENTRIES)?;
-    let trimmed = bucket.trim_some(STEP_ENTRIES)?;
-    let is_walked = walk.step(bucket, now_ms)?;
-    match expired.is_done && uploads.is_done && trimmed.is_done && is_walked {
+    let is_trimmed = trim(bucket, turn)?;
+    let is_walked = turn.walk.step(bucket, now_ms)?;
+    match expired.is_done && uploads.is_done && is_trimmed && is_walked {
         true => Ok(Step::Idle),
         false => Ok(Step::Worked),
     }
+}
+
+/// Frees what nobody names; true when all of it was, and nothing was to free when it was looked at
+/// last.
+fn trim(bucket: &OpenBucket, turn: &mut Turn) -> Result<bool, BucketsError> {
+    let begun = Instant::now();
+    if begun < turn.trim_next {
+        return Ok(true);
+    }
+    let mut freed = 0;
+    while begun.elapsed() < TRIM_TIME {
+        let trimmed = bucket.trim_some(TRIM_ENTRIES)?;
+        freed += trimmed.entries;
+        if trimmed.is_done {
+            turn.trim_next = Instant::now() + TRIM_PAUSE;
+            return Ok(freed == 0);
+        }
+    }
+    Ok(false)
 }

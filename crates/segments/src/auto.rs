@@ -32,8 +32,8 @@ impl AutoCutter {
 
 impl Cutter for AutoCutter {
     fn cut(&mut self, bytes: &[u8], is_end: bool) -> Option<usize> {
-        if self.decided.is_none() && bytes.len() < START_BYTES && !is_end {
-            return None;
+        if self.decided.is_none() && bytes.len() < START_BYTES {
+            return is_end.then_some(bytes.len()); // It is a chunk, whatever is in it.
         }
         self.decided.get_or_insert_with(|| Self::of(bytes)).cut(bytes, is_end)
     }

@@ -172,7 +172,7 @@ impl Core {
         let mut writer = self.values.writer(self.segments);
         let mut bytes = vec![0; REWRITTEN_BYTES];
         for (value, range) in pieces {
-            let mut reader = self.reader_of_locked(value);
+            let mut reader = self.reader_of_kept(value);
             let mut at = range.start;
             while at < range.end {
                 let length = (range.end - at).min(REWRITTEN_BYTES as u64) as usize;
@@ -185,9 +185,9 @@ impl Core {
         Ok(edit.values.name(writer.finish()?))
     }
 
-    /// A reader of a value whose key is locked: it stays named, so what the trimmer chose between
-    /// look-up and pin is nothing of it.
-    pub(super) fn reader_of_locked(&self, value: &Value) -> ValueReader {
+    /// A reader of a value that nobody releases meanwhile, because its key is locked or its writer
+    /// holds it: what the trimmer chose between look-up and pin is nothing of it.
+    pub(super) fn reader_of_kept(&self, value: &Value) -> ValueReader {
         loop {
             if let Some(pinned) = self.values.pin(self.values.lookup(), value) {
                 return pinned.reader(&self.values);

@@ -21,7 +21,7 @@ use super::get::Reader;
 use super::info::{Metadata, ObjectInfo, check_key, has_expired};
 use super::put::new_record;
 use super::{Bucket, Core};
-use crate::values::{Pinned, TOGETHER_BYTES_MAX, ValueReader, ValueWriter, WrittenValue};
+use crate::values::{TOGETHER_BYTES_MAX, ValueReader, ValueWriter, WrittenValue};
 
 /// What an object that a transaction puts says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,16 +113,9 @@ impl Bucket {
     }
 
     /// Reads what a [`ValueWriter`] has written and no object names yet.
-    ///
-    /// # Panics
-    /// If the value is of another bucket.
     #[must_use]
     pub fn read_written(&self, written: &WrittenValue) -> ValueReader {
-        let values = &self.core.values;
-        match values.pin(values.lookup(), written.value()) {
-            Some(pinned) => pinned.reader(values),
-            None => panic!("a value that is written is held"),
-        }
+        self.core.reader_of_kept(written.value())
     }
 
     /// All versions that objects of the bucket have had by now are below this number.
@@ -166,12 +159,7 @@ impl<'a> Transaction<'a> {
         let core = self.core;
         let Some(staged) = &self.slot(key)?.now else { return Ok(None) };
         let Some(value) = staged.stored_value() else { return Ok(None) };
-        // The key is locked, so nobody releases the value of its record.
-        let pinned: Pinned = match core.values.pin(core.values.lookup(), value) {
-            Some(pinned) => pinned,
-            None => panic!("a locked key names its value"),
-        };
-        Ok(Some(Reader::new(staged.info(), pinned.reader(&core.values))))
+        Ok(Some(Reader::new(staged.info(), core.reader_of_kept(value))))
     }
 
     /// A version for an object that is put or described; no other has it.

@@ -45,11 +45,11 @@ impl Tar {
 
 /// Bytes of the member behind a header, with its padding; none when this is no header.
 fn member_bytes(header: &[u8; BLOCK_BYTES as usize]) -> Option<u64> {
+    let said = number(&header[CHECKSUM]).filter(|_| header[0] != 0)?;
     let mut sum: u64 = header.iter().map(|byte| u64::from(*byte)).sum();
     sum -= header[CHECKSUM].iter().map(|byte| u64::from(*byte)).sum::<u64>();
     sum += 8 * u64::from(b' ');
-    let is_header = header[0] != 0 && number(&header[CHECKSUM]) == Some(sum);
-    if !is_header {
+    if said != sum {
         return None;
     }
     if WITHOUT_BODY.contains(&header[TYPE]) {

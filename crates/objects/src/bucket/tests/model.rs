@@ -308,7 +308,7 @@ fn observed(bucket: &Bucket, ticks: u64) -> Model {
         let parts = bucket.list_parts(&listed.key, listed.upload, 0, 1000).unwrap();
         let bytes = |number| {
             let part = bucket.core.part(listed.upload, number).unwrap().unwrap();
-            let mut reader = bucket.core.reader_of_locked(&part.value);
+            let mut reader = bucket.core.reader_of_kept(&part.value);
             let mut bytes = vec![0; part.size_bytes() as usize];
             reader.read_at(0, &mut bytes).unwrap();
             bytes
