@@ -15,10 +15,13 @@ use std::time::Instant;
 
 use objects::bucket::{Bucket, SharedQuota};
 
+/// The quota of a domain, in bytes.
+type QuotaOfDomain = dyn Fn(&str) -> Option<u64> + Send + Sync;
+
 /// Says how many bytes the buckets of a domain may hold together; none: any number. It is asked for
 /// each change, and must not wait.
 #[derive(Clone)]
-pub struct DomainQuotas(Arc<dyn Fn(&str) -> Option<u64> + Send + Sync>);
+pub struct DomainQuotas(Arc<QuotaOfDomain>);
 
 impl DomainQuotas {
     /// Quotas that `quota_of` says.

@@ -181,7 +181,7 @@ impl<'a> Run<'a> {
         if value_bytes > TOGETHER_BYTES_MAX as u64
             && let Some(reader) = self.transaction.reader(get.key)?
         {
-            return Ok(HitValue::Long { value_bytes, reader });
+            return Ok(HitValue::Long { value_bytes, reader: Box::new(reader) });
         }
         Ok(HitValue::Whole(self.value(at)?.into_owned()))
     }

@@ -21,7 +21,7 @@ pub(crate) enum HitValue {
     Whole(Vec<u8>),
     Long {
         value_bytes: u64,
-        reader: Reader,
+        reader: Box<Reader>,
     },
 }
 
@@ -30,13 +30,13 @@ impl Outcome {
         match self {
             Self::Answer(answer) => answers.answer(answer),
             Self::Fault(fault) => answers.fail(&fault),
-            Self::Hit(hit, HitValue::Whole(value)) => answers.hit(&hit, &value),
-            Self::Hit(hit, HitValue::Unwanted { value_bytes }) => {
-                answers.hit_without_value(&hit, value_bytes);
-            }
-            Self::Hit(hit, HitValue::Long { value_bytes, reader }) => {
-                answers.hit_at(&hit, value_bytes, ItemSource(reader));
-            }
+            Self::Hit(hit, value) => match value {
+                HitValue::Whole(value) => answers.hit(&hit, &value),
+                HitValue::Unwanted { value_bytes } => answers.hit_without_value(&hit, value_bytes),
+                HitValue::Long { value_bytes, reader } => {
+                    answers.hit_at(&hit, value_bytes, ItemSource(*reader));
+                }
+            },
         }
     }
 }

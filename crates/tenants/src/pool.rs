@@ -78,7 +78,7 @@ impl Pool {
 
     fn serve(&self) {
         loop {
-            let next = self.lock().next();
+            let next = self.lock().take_next();
             let Some((party, amount, then)) = next else { return };
             then(self.slot(party, amount));
         }

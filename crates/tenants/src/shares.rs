@@ -86,7 +86,7 @@ impl<T> Shares<T> {
         Ok(amount)
     }
 
-    /// Waits for `amount`; [`Shares::next`] hands `ticket` out.
+    /// Waits for `amount`; [`Shares::take_next`] hands `ticket` out.
     pub fn wait(&mut self, party: PartyId, amount: u64, ticket: T) {
         let amount = self.possible(amount);
         self.parties.entry(party).or_default().waiting.push_back((amount, ticket));
@@ -109,7 +109,7 @@ impl<T> Shares<T> {
     /// The next of those that wait, if its turn has come: who it is, what it holds now beside what
     /// it held, and its ticket. Call it after each [`Shares::give_back`] and [`Shares::wait`] until
     /// it returns none.
-    pub fn next(&mut self) -> Option<(PartyId, u64, T)> {
+    pub fn take_next(&mut self) -> Option<(PartyId, u64, T)> {
         let mut waiting: Vec<_> = self
             .parties
             .iter()
@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn serve(shares: &mut Shares<u64>) -> Vec<u64> {
-        std::iter::from_fn(|| shares.next().map(|(_, _, of)| of)).collect()
+        std::iter::from_fn(|| shares.take_next().map(|(_, _, of)| of)).collect()
     }
 
     proptest! {
@@ -247,7 +247,7 @@ mod tests {
                     Ok(amount) => { held.push((party(of), amount)); served += 1; }
                     Err(amount) => shares.wait(party(of), amount, of),
                 }
-                while let Some((of, amount, _)) = shares.next() {
+                while let Some((of, amount, _)) = shares.take_next() {
                     held.push((of, amount));
                     served += 1;
                 }
@@ -259,7 +259,7 @@ mod tests {
                 prop_assert_eq!(sum + shares.free(), whole);
             }
             loop {
-                while let Some((of, amount, _)) = shares.next() {
+                while let Some((of, amount, _)) = shares.take_next() {
                     held.push((of, amount));
                     served += 1;
                 }

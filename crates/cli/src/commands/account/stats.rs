@@ -182,8 +182,8 @@ fn table_of(tenants: &[Stats]) -> Table {
 fn human_time(ns: u64) -> String {
     match ns {
         0 => "0".to_owned(),
-        ..1_000_000 => format!("{} us", ns.div_ceil(1000)),
-        ..10_000_000_000 => format!("{} ms", ns / 1_000_000),
-        ns => format!("{} s", ns / 1_000_000_000),
+        1..1_000_000 => format!("{} us", ns.div_ceil(1000)),
+        1_000_000..10_000_000_000 => format!("{} ms", ns / 1_000_000),
+        10_000_000_000.. => format!("{} s", ns / 1_000_000_000),
     }
 }
