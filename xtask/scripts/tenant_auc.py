@@ -14,6 +14,7 @@ learn what it has stored. Exit code 1: the first is over 0.55.
 import argparse
 import bisect
 import json
+import os
 import random
 import shutil
 import socket
@@ -82,6 +83,7 @@ def main():
     given = parser.parse_args()
     tamis, place = f"{given.target}/tamis", f"{given.dir}/store"
     shutil.rmtree(given.dir, ignore_errors=True)
+    os.makedirs(given.dir)
 
     def run(*words):
         done = subprocess.run([tamis, *words], check=True, capture_output=True, text=True)

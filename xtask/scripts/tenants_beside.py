@@ -85,7 +85,7 @@ class Clients:
         return json.loads(said)
 
     def beside_aggressor(self, verb, requests):
-        many = 1 << 40
+        many = 1 << 24
         aggressors = [
             self.start("aggressor", "set-unique", DEPTH, many) for _ in range(CONNECTIONS)
         ]
@@ -110,6 +110,7 @@ def main():
     tamis, load = f"{given.target}/tamis", f"{given.target}/examples/memcached_load"
     store = f"{given.dir}/store"
     shutil.rmtree(given.dir, ignore_errors=True)
+    os.makedirs(given.dir)
 
     def run(*words):
         done = subprocess.run([tamis, *words], check=True, capture_output=True, text=True)
