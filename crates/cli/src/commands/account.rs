@@ -6,6 +6,7 @@ mod stats;
 use std::path::Path;
 
 use accounts::{Account, Accounts, AccountsError, BucketPattern, NewAccount, TenantLimits};
+use admin::{Control, ListTenants};
 use engine::{VolumeInfo, utc};
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ use super::confirm::confirm;
 use crate::args::{
     AccountCommand, AccountCreateArgs, AccountDeleteArgs, AccountListArgs, AccountSetArgs,
 };
-use crate::control::Store;
+use crate::control::{Store, connect};
 use crate::error::{BucketsError, CliError};
 use crate::output;
 use crate::scrub_record::unix_seconds;
@@ -115,6 +116,9 @@ fn create(args: &AccountCreateArgs) -> Result<(), CliError> {
         tenant: args.tenant.then_some(limits),
         created_unix_s: unix_seconds(),
     })?;
+    if args.tenant {
+        tell_server(&of.store, &made.name);
+    }
     if of.format.json {
         return output::print_json(&shown(&made, true));
     }
@@ -125,6 +129,14 @@ fn create(args: &AccountCreateArgs) -> Result<(), CliError> {
         ));
     }
     print_keys(&made, "created")
+}
+
+/// Has the store's server, if there is one, look at the accounts before this command ends. A server
+/// that does not answer follows them within a second by itself.
+fn tell_server(store: &Path, name: &str) {
+    if let Ok(Some(mut server)) = connect(store) {
+        let _ = server.ask(ListTenants { name: Some(name.to_owned()) });
+    }
 }
 
 /// Checks that nothing is in the domain that a new tenant is to have alone.
@@ -225,6 +237,7 @@ fn set(args: &AccountSetArgs) -> Result<(), CliError> {
     let accounts = accounts_of(&of.store)?;
     if args.limits.is_given() {
         accounts.set_tenant(&of.name, |limits| args.limits.apply(limits))?;
+        tell_server(&of.store, &of.name);
     }
     let mut account = accounts.set(&of.name, |account| {
         if !args.read.is_empty() {

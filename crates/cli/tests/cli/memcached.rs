@@ -82,7 +82,7 @@ fn a_bucket_is_a_memcached_and_a_bucket() {
     tamis(&format!("bucket delete {store} cache --with-objects --yes")).fails(4, "in use");
     assert_eq!(served.interrupt(), Some(0));
     assert!(!folder.join("memcached.sock").exists());
-    tamis(&format!("get {store}/cache/long {file}")).ok();
+    tamis(&format!("get {store}/cache/long {file} --overwrite")).ok();
     tamis(&format!("bucket delete {store} cache --with-objects --yes")).ok();
 }
 
