@@ -14,31 +14,15 @@ import argparse
 import json
 import os
 import shutil
-import socket
 import statistics
 import subprocess
-import time
+
+from local_servers import free_port, wait_for
 
 KEYS = 10_000
 SIZES = (512, 4096)
 DEPTHS = (1, 16)
 VERBS = ("get", "set-unique", "set-duplicate")
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-def wait_for(port):
-    for _ in range(600):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-    raise RuntimeError(f"nobody answers at port {port}")
 
 
 def memory_bytes(process):

@@ -44,4 +44,4 @@ else:
         kept.append(answer == expected)
     count = kept.count(True)
     assert all(kept[:count]), f"{count} items are kept, and not those which were stored first"
-    print(f"after kill -9: the first {count} of {ITEMS} items are there, and no other")
+    print(f"after the server ended: the first {count} of {ITEMS} items are there, and no other")

@@ -16,30 +16,15 @@ import argparse
 import json
 import os
 import shutil
-import socket
 import statistics
 import subprocess
 import time
 
+from local_servers import free_port, wait_for
+
 KEYS = 5_000
 CONNECTIONS, DEPTH = 4, 64
 GROUPS = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup")
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-def wait_for(port):
-    for _ in range(600):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-    raise RuntimeError(f"nobody answers at port {port}")
 
 
 def control_group(name):
