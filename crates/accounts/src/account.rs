@@ -48,7 +48,7 @@ pub struct TenantLimits {
     /// Bytes a second, of requests and answers together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_s: Option<NonZeroU64>,
-    /// How much it may do at once after a pause: what its rates give in so many milliseconds. None:
+    /// How much it may do at once after a pause: what its rates give in this time, in ms. None:
     /// [`TenantLimits::BURST_MS_DEFAULT`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_ms: Option<u32>,

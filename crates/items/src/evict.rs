@@ -12,8 +12,8 @@
 //! which objects came, so that no table of that order is written with each put, and what is there
 //! after a restart is what was there before (decision 065).
 //!
-//! Invariant: whoever makes the bucket larger evicts before it answers. So the bucket is beyond its
-//! bound by at most what is being stored at that moment.
+//! Invariant: a change that makes the bucket larger evicts before its answer. So the bucket is
+//! beyond its bound by at most what is being stored at that moment.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -27,7 +27,7 @@ use crate::wanted::Wanted;
 pub(crate) const OBJECT_BYTES: u64 = 64;
 /// Objects that are looked at in one step.
 const STEP_OBJECTS: usize = 64;
-/// Objects are new until one part in so many of all has come behind them.
+/// An object is new until this part of all objects, one in `NEW_PART`, is newer.
 const NEW_PART: u64 = 8;
 
 /// The bound of a cache.
@@ -67,7 +67,7 @@ impl Eviction {
         if self.excess_bytes(bucket) == 0 {
             return Ok(());
         }
-        // The hand is where it is, whoever has left it there.
+        // A panic leaves the hand at some place, and any place will do.
         let mut hand = self.hand.lock().unwrap_or_else(PoisonError::into_inner);
         let mut spares_new = true;
         let mut evicted_in_round = 0;
@@ -121,29 +121,32 @@ impl Eviction {
                 victims.push(listed);
             }
         }
-        let evicted = self.delete(bucket, &victims, now_ms)?;
+        let evicted = delete_listed(bucket, victims, now_ms)?;
+        self.evicted.add(evicted);
         let is_round = next.is_none();
         hand.from = next.unwrap_or_default();
         Ok((evicted, is_round))
     }
+}
 
-    fn delete(
-        &self,
-        bucket: &Bucket,
-        victims: &[&Listed],
-        now_ms: u64,
-    ) -> Result<u64, BucketError> {
-        let keys: Vec<(&[u8], Condition)> = victims
-            .iter()
-            .map(|listed| (&listed.key[..], Condition::Version(listed.info.version)))
-            .collect();
-        let durability = Durability::Acknowledged;
-        // One that was replaced meanwhile stays.
-        let outcomes = bucket.delete_many(&keys, DeleteOptions { durability, now_ms })?;
-        let evicted = outcomes.iter().filter(|outcome| outcome.is_ok()).count() as u64;
-        self.evicted.add(evicted);
-        Ok(evicted)
+/// Deletes objects as they were listed: one that was replaced meanwhile stays. Returns how many are
+/// gone.
+///
+/// # Errors
+/// [`BucketError`].
+pub(crate) fn delete_listed<'a>(
+    bucket: &Bucket,
+    objects: impl IntoIterator<Item = &'a Listed>,
+    now_ms: u64,
+) -> Result<u64, BucketError> {
+    let as_listed = |listed: &'a Listed| (&listed.key[..], Condition::Version(listed.info.version));
+    let keys: Vec<(&[u8], Condition)> = objects.into_iter().map(as_listed).collect();
+    if keys.is_empty() {
+        return Ok(0);
     }
+    let durability = Durability::Acknowledged;
+    let outcomes = bucket.delete_many(&keys, DeleteOptions { durability, now_ms })?;
+    Ok(outcomes.iter().filter(|outcome| outcome.is_ok()).count() as u64)
 }
 
 /// What a bucket holds, as its bound counts it.

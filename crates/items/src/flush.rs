@@ -7,7 +7,7 @@
 //!
 //! Objects of versions that are smaller than *ended below* are gone for memcached clients from the
 //! flush on, however many they are; upkeep deletes them, and then raises *deleted below*. A flush
-//! that is to come has a time, and whoever comes first behind it carries it out. A put that took
+//! that is to come has a time, and the first request behind it carries it out. A put that took
 //! its version before a flush and ends behind it counts as one of before: both were under way.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -11,7 +11,7 @@
 //! the bucket holds, and an *age*: entries of an earlier age are not valid. An entry is answered if
 //! its age is that of its part and the bucket's count is still at the part's moment. A change by
 //! this cache moves the moment along, so other entries of the part stay valid. A change by another
-//! door leaves the moment behind, and whoever fills an entry next begins a new age.
+//! door leaves the moment behind, and the next fill of an entry begins a new age.
 //!
 //! Invariants: a part's moment moves on only from the one directly before the change, which the
 //! bucket's lock of these keys makes certain, and after the changed keys were replaced; the bytes

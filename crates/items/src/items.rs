@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use buckets::OpenBucket;
-use memcached::Request;
 use objects::bucket::{Bucket, BucketError};
 use store::Durability;
 
@@ -127,14 +126,6 @@ impl Items {
     #[must_use]
     pub fn connection(&self) -> ItemsConnection {
         ItemsConnection::new(Arc::clone(&self.shared), self.upkeep.clone())
-    }
-
-    /// Whether a batch may wait for the disk: it reads an item that is not in memory. What changes
-    /// items reads the index, which is in memory but for large buckets, and goes to the write
-    /// buffer.
-    #[must_use]
-    pub fn would_wait(&self, requests: &[Request<'_>]) -> bool {
-        self.shared.would_wait(requests)
     }
 
     /// What hot items take now: their number, and bytes of memory.

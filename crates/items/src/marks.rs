@@ -86,7 +86,7 @@ pub(crate) fn expires_unix_ms(item: &Item) -> Option<u64> {
 /// beside.
 ///
 /// # Errors
-/// If users say so much that the marks have no place.
+/// If the metadata of users leaves the marks no room.
 pub(crate) fn description_of(
     item: &Item,
     version: u64,

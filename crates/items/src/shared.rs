@@ -40,7 +40,9 @@ impl Shared {
         }
     }
 
-    /// Whether requests may wait for the disk.
+    /// Whether requests may wait for the disk: one reads an item that is not in memory. What
+    /// changes items reads the index, which is in memory but for large buckets, and goes to the
+    /// write buffer.
     pub(crate) fn would_wait(&self, requests: &[Request<'_>]) -> bool {
         let is_hot = |key| self.hot.answers(&self.bucket, key);
         requests.iter().any(|request| match &request.operation {

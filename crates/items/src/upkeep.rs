@@ -2,13 +2,14 @@
 //! It also keeps the bound of a cache that other doors write to.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use objects::bucket::{BucketError, Condition, DeleteOptions, ListOptions};
-use store::Durability;
+use objects::bucket::{BucketError, ListOptions};
 
+use crate::evict::delete_listed;
 use crate::shared::Shared;
 
 /// Objects that are looked at in one step.
@@ -19,32 +20,17 @@ const STEP_TIME: Duration = Duration::from_millis(5);
 
 /// The thread; it ends when this is dropped.
 pub(crate) struct Upkeep {
-    ending: Arc<Ending>,
+    ending: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Ending {
-    is_asked: Mutex<bool>,
-    asked: Condvar,
-}
-
-impl Ending {
-    /// Waits; returns whether the thread is to end.
-    fn rest(&self, time: Duration) -> bool {
-        let asked = self.is_asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.asked.wait_timeout_while(asked, time, |is_asked| !*is_asked);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
-    }
 }
 
 impl Upkeep {
     pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Self> {
-        let ending = Arc::<Ending>::default();
-        let (shared, rests) = (Arc::clone(shared), Arc::clone(&ending));
+        let (ending, ended) = channel();
+        let shared = Arc::clone(shared);
         let run = move || {
             let (mut cleaning, mut pause) = (Cleaning::default(), LOOK_TIME);
-            while !rests.rest(pause) {
+            while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 // Another door may have made the bucket larger.
                 shared.keep_bound(now_s());
                 // What fails is tried again; requests say what is wrong with the store.
@@ -53,14 +39,13 @@ impl Upkeep {
             }
         };
         let thread = thread::Builder::new().name("items".to_owned()).spawn(run)?;
-        Ok(Self { ending, thread: Some(thread) })
+        Ok(Self { ending: Some(ending), thread: Some(thread) })
     }
 }
 
 impl Drop for Upkeep {
     fn drop(&mut self) {
-        *self.ending.is_asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.ending.asked.notify_all();
+        self.ending = None;
         // A panic of the thread has been printed.
         let _ = self.thread.take().map(JoinHandle::join);
     }
@@ -92,14 +77,7 @@ impl Cleaning {
         let options = ListOptions { prefix, delimiter, from, limit: objects_max, now_ms };
         let listing = shared.bucket.list(&options)?;
         let ended = listing.objects.iter().filter(|listed| listed.info.version < below);
-        let ended: Vec<(&[u8], Condition)> = ended
-            .map(|listed| (&listed.key[..], Condition::Version(listed.info.version)))
-            .collect();
-        if !ended.is_empty() {
-            let durability = Durability::Acknowledged;
-            // One that was replaced meanwhile stays.
-            drop(shared.bucket.delete_many(&ended, DeleteOptions { durability, now_ms })?);
-        }
+        delete_listed(&shared.bucket, ended, now_ms)?;
         match listing.next {
             Some(next) => self.walk = Some((below, next)),
             None => shared.flushes.deleted(&shared.bucket, below)?,

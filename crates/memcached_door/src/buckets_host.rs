@@ -11,7 +11,6 @@
 //! hot items. Meanwhile it is in use: nobody deletes it.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,16 +19,15 @@ use accounts::Account;
 use buckets::{Buckets, BucketsError};
 use items::{Items, ItemsConnection, ItemsError, ItemsOptions};
 use memcached::Counts;
-use tenants::{Tenant, Tenants};
+use tenants::{PartyId, Tenant, Tenants};
 
 use crate::host::{Guest, Host, Meter};
 use crate::place::Place;
 
 /// How long a bucket without clients stays open.
 const KEPT_TIME: Duration = Duration::from_secs(30);
-/// Queues of tenants have this bit, and those of buckets have it not. Two tenants whose domains
-/// have the same hash share a queue, which harms them little.
-const TENANT_QUEUE: u64 = 1 << 63;
+/// Buckets of no tenant are parties from this number on: tenants are counted from 1.
+const FIRST_BUCKET: u64 = 1 << 63;
 
 /// Why a bucket does not serve as a cache.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +76,8 @@ struct Served {
     name: String,
     items: Items,
     place: Arc<Place>,
-    queue: u64,
+    /// The number that its clients have as a party where they are of no tenant.
+    party: u64,
 }
 
 struct Kept {
@@ -100,7 +99,7 @@ impl BucketsHost {
         let (shared, open) = (None, Mutex::default());
         let mut host = Self { buckets, tenants, options, shared, open };
         if let Some(name) = host.options.bucket.clone() {
-            host.shared = Some(Arc::new(host.open_bucket(&name, 1)?));
+            host.shared = Some(Arc::new(host.open_bucket(&name, FIRST_BUCKET)?));
         }
         Ok(host)
     }
@@ -120,21 +119,22 @@ impl BucketsHost {
             kept.unused_since = None;
             return Ok(Arc::clone(&kept.served));
         }
-        let queue = 2 + open.values().map(|kept| kept.served.queue).max().unwrap_or(0);
-        let served = Arc::new(self.open_bucket(name, queue)?);
+        let newest = open.values().map(|kept| kept.served.party).max();
+        let party = newest.unwrap_or(FIRST_BUCKET) + 1;
+        let served = Arc::new(self.open_bucket(name, party)?);
         let kept = Kept { served: Arc::clone(&served), unused_since: None };
         open.insert(name.to_owned(), kept);
         Ok(served)
     }
 
-    fn open_bucket(&self, name: &str, queue: u64) -> Result<Served, HostError> {
+    fn open_bucket(&self, name: &str, party: u64) -> Result<Served, HostError> {
         let bucket = self.buckets.open(name)?;
         if bucket.is_read_only() {
             return Err(HostError::ReadOnly { name: name.to_owned() });
         }
         let items = Items::open(bucket, self.options.items)
             .map_err(|source| HostError::Items { name: name.to_owned(), source })?;
-        Ok(Served { name: name.to_owned(), items, place: Arc::default(), queue })
+        Ok(Served { name: name.to_owned(), items, place: Arc::default(), party })
     }
 
     /// The one bucket that an account may write, where it names none.
@@ -163,17 +163,13 @@ fn guest(
     name: Option<&str>,
     tenant: Option<Arc<Tenant>>,
 ) -> Guest<ItemsConnection> {
-    let queue = tenant.as_ref().map_or(served.queue, |tenant| {
-        let mut hasher = DefaultHasher::new();
-        tenant.domain().hash(&mut hasher);
-        TENANT_QUEUE | hasher.finish()
-    });
+    let party = tenant.as_ref().map_or(PartyId::new(served.party), |tenant| tenant.party());
     Guest {
         place: Arc::clone(&served.place),
         cache: served.items.connection(),
         name: name.map(Arc::from),
         meter: tenant.map(|tenant| Arc::new(Charged(tenant)) as Arc<dyn Meter>),
-        queue,
+        party,
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memcached::{Cache, Counts};
+use tenants::PartyId;
 
 use crate::place::Place;
 
@@ -39,9 +40,8 @@ pub struct Guest<C> {
     pub name: Option<Arc<str>>,
     /// Who pays for what it asks; `None` where nobody counts.
     pub meter: Option<Arc<dyn Meter>>,
-    /// Those with the same number share a queue where something has to be waited for, and queues
-    /// take turns.
-    pub queue: u64,
+    /// Parties take turns where something has to be waited for.
+    pub party: PartyId,
 }
 
 /// Takes the cost of what a tenant's clients ask.

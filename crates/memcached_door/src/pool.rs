@@ -1,20 +1,20 @@
 //! Threads on which something is waited for, and the queues before them.
 //!
 //! Each queue is one tenant's. A thread that is free takes the next job of the tenant for whom the
-//! fewest run, and of several such of the one that has waited longest for its turn. So a tenant
+//! fewest run, and of several such of the one that was served longest ago ([`Shares`]). So a tenant
 //! alone has all threads, and no tenant has more than its share for longer than one job.
 //!
 //! ```text
 //! push ──> queue of the tenant ──a thread is free──> running ──> done
 //! ```
 //!
-//! Invariants: a queue is in the list of turns exactly while it has jobs; the count of running jobs
-//! is that of threads which have taken one and are not done.
+//! Invariant: a tenant holds a share for each thread that runs a job of its.
 
-use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+
+use tenants::{PartyId, Shares};
 
 /// What a thread needs of stack.
 const STACK_BYTES: usize = 512 << 10;
@@ -35,19 +35,23 @@ struct Shared<J> {
 }
 
 struct State<J> {
-    queues: HashMap<u64, Queue<J>>,
-    /// Queues with jobs, in the order of their turns.
-    turns: VecDeque<u64>,
-    /// Jobs in all queues.
-    waiting: usize,
+    /// Of the threads, and the jobs that wait for one.
+    shares: Shares<J>,
     idle: usize,
     threads: Vec<JoinHandle<()>>,
     is_ending: bool,
 }
 
-struct Queue<J> {
-    jobs: VecDeque<J>,
-    running: usize,
+/// A job that runs; dropped, also by a panic of it, another of its tenant may.
+struct Running<'a, J> {
+    shared: &'a Shared<J>,
+    party: PartyId,
+}
+
+impl<J> Drop for Running<'_, J> {
+    fn drop(&mut self) {
+        self.shared.lock().shares.give_back(self.party, 1);
+    }
 }
 
 impl<J> Clone for Pool<J> {
@@ -56,69 +60,29 @@ impl<J> Clone for Pool<J> {
     }
 }
 
-impl<J> State<J> {
-    fn push(&mut self, queue: u64, job: J) {
-        let jobs = self.queues.entry(queue).or_insert(Queue { jobs: VecDeque::new(), running: 0 });
-        if jobs.jobs.is_empty() {
-            self.turns.push_back(queue);
-        }
-        jobs.jobs.push_back(job);
-        self.waiting += 1;
-    }
-
-    /// The next job, and whose it is.
-    fn take(&mut self) -> Option<(u64, J)> {
-        let running = |queue: &u64| self.queues.get(queue).map_or(0, |queue| queue.running);
-        let turn = (0..self.turns.len()).min_by_key(|turn| running(&self.turns[*turn]))?;
-        let number = self.turns.remove(turn)?;
-        let queue = self.queues.get_mut(&number)?;
-        let job = queue.jobs.pop_front();
-        assert!(job.is_some(), "a queue in the list of turns has jobs");
-        queue.running += 1;
-        self.waiting -= 1;
-        if !queue.jobs.is_empty() {
-            self.turns.push_back(number);
-        }
-        job.map(|job| (number, job))
-    }
-
-    fn done(&mut self, number: u64) {
-        let Some(queue) = self.queues.get_mut(&number) else {
-            unreachable!("a queue stays while its jobs run");
-        };
-        queue.running -= 1;
-        if queue.running == 0 && queue.jobs.is_empty() {
-            self.queues.remove(&number);
-        }
-    }
-}
-
 impl<J: Send + 'static> Pool<J> {
     /// Without a thread yet; there will be at most `threads_max`.
+    ///
+    /// # Panics
+    /// When that is none.
     pub(crate) fn new(threads_max: usize) -> Self {
-        let state = State {
-            queues: HashMap::new(),
-            turns: VecDeque::new(),
-            waiting: 0,
-            idle: 0,
-            threads: Vec::new(),
-            is_ending: false,
-        };
+        let shares = Shares::new(threads_max as u64, 0);
+        let state = State { shares, idle: 0, threads: Vec::new(), is_ending: false };
         let shared = Shared { state: Mutex::new(state), wake: Condvar::new(), threads_max };
         Self { shared: Arc::new(shared) }
     }
 
-    /// Has the job done when the turn of its queue comes. A thread that is begun for it works with
+    /// Has the job done when the turn of its party comes. A thread that is begun for it works with
     /// what `begin` makes. Gives the job back where there is no thread, and the machine gives none.
     pub(crate) fn push(
         &self,
-        queue: u64,
+        party: PartyId,
         job: J,
         begin: impl FnOnce() -> Worker<J>,
     ) -> Result<(), (J, io::Error)> {
         let mut state = self.shared.lock();
         state.threads.retain(|thread| !thread.is_finished());
-        if state.idle <= state.waiting && state.threads.len() < self.shared.threads_max {
+        if state.idle <= state.shares.waiting() && state.threads.len() < self.shared.threads_max {
             let (shared, worker) = (Arc::clone(&self.shared), begin());
             let begun = thread::Builder::new()
                 .name("memcached-wait".to_owned())
@@ -130,7 +94,7 @@ impl<J: Send + 'static> Pool<J> {
                 Err(_) => {}
             }
         }
-        state.push(queue, job);
+        state.shares.wait(party, 1, job);
         drop(state);
         self.shared.wake.notify_one();
         Ok(())
@@ -159,11 +123,12 @@ impl<J> Shared<J> {
     fn run(&self, mut worker: Worker<J>) {
         let mut state = self.lock();
         loop {
-            if let Some((queue, job)) = state.take() {
+            if let Some((party, _, job)) = state.shares.take_next() {
                 drop(state);
+                let running = Running { shared: self, party };
                 worker(job);
+                drop(running);
                 state = self.lock();
-                state.done(queue);
             } else if state.is_ending {
                 return;
             } else {
@@ -177,52 +142,75 @@ impl<J> Shared<J> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{HashMap, VecDeque};
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Arc, Mutex};
 
-    use super::{Pool, State, Worker};
+    use tenants::{PartyId, Shares};
 
-    fn state() -> State<u64> {
-        State {
-            queues: HashMap::new(),
-            turns: VecDeque::new(),
-            waiting: 0,
-            idle: 0,
-            threads: Vec::new(),
-            is_ending: false,
-        }
+    use super::{Pool, Worker};
+
+    const THREADS: u64 = 40;
+
+    fn push(shares: &mut Shares<u64>, party: u64, job: u64) {
+        shares.wait(PartyId::new(party), 1, job);
+    }
+
+    fn done(shares: &mut Shares<u64>, party: u64) {
+        shares.give_back(PartyId::new(party), 1);
     }
 
     #[test]
     fn the_tenant_for_whom_the_fewest_jobs_run_is_next() {
-        let mut state = state();
-        (0..4).for_each(|job| state.push(1, job));
-        let taken = |state: &mut State<u64>| state.take().map(|(queue, _)| queue);
-        assert_eq!([taken(&mut state), taken(&mut state)], [Some(1), Some(1)]);
-        (0..3).for_each(|job| state.push(2, job));
-        assert_eq!([taken(&mut state), taken(&mut state)], [Some(2), Some(2)]);
-        assert_eq!([taken(&mut state), taken(&mut state)], [Some(1), Some(2)]);
-        (0..3).for_each(|_| state.done(1));
-        assert_eq!([taken(&mut state), taken(&mut state)], [Some(1), None]);
-        (0..3).for_each(|_| state.done(2));
-        state.done(1);
-        assert!(state.queues.is_empty() && state.turns.is_empty());
+        let shares = &mut Shares::new(THREADS, 0);
+        (0..4).for_each(|job| push(shares, 1, job));
+        let one = Some(PartyId::new(1));
+        let two = Some(PartyId::new(2));
+        let taken = |shares: &mut Shares<u64>| shares.take_next().map(|(party, ..)| party);
+        assert_eq!([taken(shares), taken(shares)], [one, one]);
+        (0..3).for_each(|job| push(shares, 2, job));
+        assert_eq!([taken(shares), taken(shares)], [two, two]);
+        assert_eq!([taken(shares), taken(shares)], [one, two]);
+        (0..3).for_each(|_| done(shares, 1));
+        assert_eq!([taken(shares), taken(shares)], [one, None]);
+        (0..3).for_each(|_| done(shares, 2));
+        done(shares, 1);
+        assert!(shares.free() == THREADS && shares.waiting() == 0);
     }
 
     #[test]
     fn tenants_take_turns() {
-        let mut state = state();
+        let shares = &mut Shares::new(THREADS, 0);
         for job in 0..10 {
-            (0..3).for_each(|queue| state.push(queue, job));
+            (0..3).for_each(|party| push(shares, party, job));
         }
         let mut order = Vec::new();
-        while let Some((queue, job)) = state.take() {
-            order.push((job, queue));
-            state.done(queue);
+        while let Some((party, _, job)) = shares.take_next() {
+            order.push((job, party));
+            shares.give_back(party, 1);
         }
-        let expected: Vec<_> = (0..10).flat_map(|job| (0..3).map(move |q| (job, q))).collect();
+        let parties = |job| (0..3).map(move |party| (job, PartyId::new(party)));
+        let expected: Vec<_> = (0..10).flat_map(parties).collect();
         assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn a_job_that_panics_leaves_its_share() {
+        let pool = Pool::new(2);
+        let seen = Arc::new(AtomicU64::new(0));
+        let begin = || -> Worker<u64> {
+            let seen = Arc::clone(&seen);
+            Box::new(move |job| {
+                seen.fetch_add(1, Ordering::Relaxed);
+                assert!(job % 2 == 0, "a job that is to panic");
+            })
+        };
+        (0..20).for_each(|job| assert!(pool.push(PartyId::NOBODY, job, begin).is_ok()));
+        while seen.load(Ordering::Relaxed) < 20 {
+            // Each thread that has ended is replaced by the next push.
+            assert!(pool.push(PartyId::NOBODY, 0, begin).is_ok());
+            std::thread::yield_now();
+        }
+        pool.end();
     }
 
     #[test]
@@ -237,7 +225,7 @@ mod tests {
                 *seeing.lock().unwrap() += 1;
             })
         };
-        (1..=100).for_each(|job| assert!(pool.push(job % 7, job, begin).is_ok()));
+        (1..=100).for_each(|job| assert!(pool.push(PartyId::new(job % 7), job, begin).is_ok()));
         pool.end();
         assert_eq!((sum.load(Ordering::Relaxed), *seen.lock().unwrap()), (5050, 100));
     }

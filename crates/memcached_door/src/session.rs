@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use memcached::{Authentication, Authenticator, Buffers, Connection, Limits, Next};
+use tenants::PartyId;
 
 use crate::host::{Guest, Host, Meter};
 use crate::place::{Counted, Facts, Presence};
@@ -93,7 +94,7 @@ struct Known<C> {
     cache: Counted<C>,
     name: Option<Arc<str>>,
     meter: Option<Arc<dyn Meter>>,
-    queue: u64,
+    party: PartyId,
 }
 
 /// What an epoll is to tell of a socket.
@@ -150,10 +151,10 @@ impl<H: Host> Session<H> {
     }
 
     /// Whose turn it has to wait for in the pool.
-    pub(crate) fn queue(&self) -> u64 {
+    pub(crate) fn party(&self) -> PartyId {
         match &self.client {
-            Client::Unknown { .. } => 0,
-            Client::Known(known) => known.queue,
+            Client::Unknown { .. } => PartyId::NOBODY,
+            Client::Known(known) => known.party,
         }
     }
 
@@ -307,9 +308,9 @@ impl<H: Host> Session<H> {
 
 impl<C: memcached::Cache> Known<C> {
     fn new(guest: Guest<C>, facts: &Arc<Facts>, thread: usize) -> Box<Self> {
-        let Guest { cache, place, name, meter, queue } = guest;
+        let Guest { cache, place, name, meter, party } = guest;
         let cache = Counted::new(cache, Presence::at(place), Arc::clone(facts), thread);
-        Box::new(Self { cache, name, meter, queue })
+        Box::new(Self { cache, name, meter, party })
     }
 
     fn pay(&mut self, begun: Instant) -> Option<Instant> {

@@ -74,12 +74,12 @@ pub(crate) fn hand_over<H: Host>(
     session: Box<Session<H>>,
     home: Arc<Mailbox<H>>,
 ) {
-    let queue = session.queue();
+    let party = session.party();
     let begin = || -> Worker<Job<H>> {
         let (shared, mut buffers) = (Arc::clone(shared), Buffers::receiving(RECEIVED_BYTES));
         Box::new(move |job| go_on(&shared, job, &mut buffers))
     };
-    if let Err((job, error)) = shared.pool.push(queue, Job { session, home }, begin) {
+    if let Err((job, error)) = shared.pool.push(party, Job { session, home }, begin) {
         (shared.observer)(&format!("memcached closes a connection, for want of a thread: {error}"));
         job.home.post(Letter::Back(job.session, Outcome::Close));
     }

@@ -16,7 +16,7 @@ pub struct Rates {
     pub requests_per_s: Option<NonZeroU64>,
     /// Bytes a second, of requests and answers together; none: any number.
     pub bytes_per_s: Option<NonZeroU64>,
-    /// How much may be done at once after a pause: what the rates give in so many milliseconds.
+    /// What may be done at once after a pause: what the rates give in this time, in milliseconds.
     pub burst_ms: u32,
 }
 

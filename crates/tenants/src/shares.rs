@@ -141,6 +141,12 @@ impl<T> Shares<T> {
         self.free
     }
 
+    /// How many wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.parties.values().map(|it| it.waiting.len()).sum()
+    }
+
     /// What one party can hold at most.
     fn possible(&self, amount: u64) -> u64 {
         amount.min(self.whole - self.kept)

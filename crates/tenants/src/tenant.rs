@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use accounts::TenantLimits;
 
 use crate::figures::{Counters, Operation, TenantFigures};
-use crate::pool::{Pool, Slot};
 use crate::rates::Rates;
 use crate::shares::PartyId;
 use crate::token_bucket::TokenBucket;
@@ -68,7 +67,7 @@ impl Tenant {
         &self.domain
     }
 
-    /// What it is called in a [`Pool`].
+    /// What it is called in a [`Pool`](crate::Pool).
     #[must_use]
     pub fn party(&self) -> PartyId {
         self.party
@@ -134,12 +133,6 @@ impl Tenant {
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
-    }
-
-    /// A slot of a pool, if it may have one now: it has at most its share while others wait.
-    #[must_use]
-    pub fn enter(&self, pool: &Pool) -> Option<Slot> {
-        pool.enter(self.party)
     }
 
     /// Counts an operation that was answered, with the bytes of values that it brought

@@ -85,8 +85,8 @@ pub(crate) struct TenantLimitsArgs {
     /// Of a tenant: bytes that it may send and be sent, as in 200M/s; or none
     #[arg(long, value_name = "SIZE/s", value_parser = parse_bytes_rate)]
     pub(crate) bytes: Option<Limit>,
-    /// Of a tenant: how much it may do at once after a pause: what its rates give in so many
-    /// milliseconds, up to 60000 [default: 1000]
+    /// Of a tenant: how much it may do at once after a pause: what its rates give in
+    /// this number of milliseconds, up to 60000 [default: 1000]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(0..=60_000))]
     pub(crate) burst: Option<u32>,
 }

@@ -26,7 +26,7 @@ Examples:
   tamis serve /srv/store --s3 tcp:127.0.0.1:9000
       serves its buckets over S3 as well
   tamis serve /srv/store --memcached tcp:127.0.0.1:11211 --memcached-bucket cache
-      serves its bucket cache as a memcached, to whoever can connect
+      serves its bucket cache as a memcached, to all who can connect
   tamis serve /mnt/backup/store --read-only --nbd unix:/run/backup.sock
       serves a store on a medium that takes no writes
   tamis serve /srv/store --sync

@@ -17,7 +17,7 @@ use super::queue::{Linked, Links, Queue};
 const WANTED_MAX: u8 = 3;
 /// Wanted so often in the small queue, an entry goes to the main one.
 const WANTED_TO_STAY: u8 = 2;
-/// The small queue has one part in so many of the memory.
+/// The small queue has one part of the memory in this number.
 const SMALL_PART: usize = 10;
 /// What an entry takes beside its key and value: itself, its place in the table, and what the
 /// allocator adds.

@@ -124,7 +124,7 @@ proptest! {
         let volume = RecordedVolume::new(&store, "bucket");
         Bucket::create(Arc::clone(&volume) as _, &BucketOptions::new([7; 16])).unwrap();
         let mut client = client(&open(&volume));
-        // What clients see when so many writes have been made.
+        // What clients see after this number of writes.
         let mut states = vec![(volume.count(), client.say(KEYS))];
         for command in &commands {
             client.say(command);

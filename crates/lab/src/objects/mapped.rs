@@ -14,10 +14,8 @@ use crate::objects::history::{Object, Objects};
 use crate::objects::kinds;
 use crate::objects::life::Life;
 use crate::objects::step_volume::StepVolume;
+use crate::objects::terms::NUMBER;
 use crate::objects::whole::finish;
-
-/// The bucket of doors.
-const NUMBER: u32 = 1;
 
 /// Where a copy comes from.
 struct Source {

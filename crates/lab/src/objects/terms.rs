@@ -16,7 +16,7 @@ use crate::objects::life::Life;
 use crate::objects::whole::put_with;
 
 /// The bucket of doors.
-const NUMBER: u32 = 1;
+pub(super) const NUMBER: u32 = 1;
 /// How long an object stays that expires, and how much time passes at once, at most.
 const STAY_MS: u64 = 1500;
 const PASS_MS: u64 = 1500;

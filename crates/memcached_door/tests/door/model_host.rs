@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use memcached::model::{ModelCache, ModelReader, ModelWriter};
 use memcached::{Answer, Answers, Cache, Counts, Fault, Figures, Request, Store};
 use memcached_door::{Guest, Host, Meter, Place};
+use tenants::PartyId;
 
 /// Keys that begin with this are waited for until [`Gate::open`].
 pub(crate) const SLOW: &[u8] = b"slow";
@@ -75,7 +76,7 @@ impl ModelHost {
             place: Arc::clone(&self.place),
             name: name.map(Arc::from),
             meter: pause.map(|pause| Arc::new(Pause(pause)) as Arc<dyn Meter>),
-            queue: name.map_or(1, |name| name.len() as u64),
+            party: PartyId::new(name.map_or(1, |name| name.len() as u64)),
         }
     }
 }

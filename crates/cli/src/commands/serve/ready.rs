@@ -62,7 +62,7 @@ pub(super) fn announce(
     }
     for address in listening.memcached.iter().filter(|address| !address.is_loopback()) {
         let everybody = if args.memcached_bucket.is_some() {
-            ": whoever connects can read and change every item"
+            ": every client that connects can read and change every item"
         } else {
             ": a listener on the network can read what goes over it, and secrets of accounts"
         };
