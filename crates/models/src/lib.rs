@@ -3,6 +3,12 @@
 //! ```text
 //! cache      what the tables cost by cache size, replacement policy, filter, locality, neighbours
 //! flash      ways to find a duplicate on a simulated flash device: the tables of EaD's paper
+//! fidr       FIDR in closed form: tables, the tree of its cache engine, cost
+//! server     a storage server by its resources: cores, DRAM, PCIe, table engine
+//! dedupcore  DedupCore: hashing, filters, look-ups by events
+//! multes.rs  Multes++: fingerprints at the rate of the line, round trips
+//! reproduction   every row of the papers beside ours, and docs/reproduction.md
+//!   └─ row.rs kind.rs parameter.rs units.rs   what a row is, and what models are given
 //! columns.rs tables as text;   dice.rs   chance that follows from a seed
 //! ```
 //!
@@ -18,7 +24,19 @@
 
 pub mod cache;
 mod columns;
+pub mod dedupcore;
 mod dice;
+pub mod fidr;
 pub mod flash;
+mod kind;
+pub mod multes;
+mod parameter;
+pub mod reproduction;
+mod row;
+pub mod server;
+pub mod units;
 
 pub use charts::PlotError;
+pub use kind::Kind;
+pub use parameter::{Mark, Parameter};
+pub use row::{Basis, Paper, Row, Tolerance, Verdict};

@@ -1,12 +1,15 @@
-//! `cargo run --release -p models -- cache-study | flash`: studies by models, without the engine.
+//! `cargo run --release -p models -- cache-study | flash | reproduce`: studies by models, without
+//! the engine.
 //!
 //! - `cache-study` counts the pages that the tables read and write, by cache, policy and filter.
 //! - `flash` counts what ways to find a duplicate cost a simulated flash device.
+//! - `reproduce` writes what the papers say beside what models give: docs/reproduction.md.
 //!
 //! Each study prints tables or JSON, and writes one line a run as CSV and plots as SVG on demand.
 
 mod cache_command;
 mod flash_command;
+mod reproduce_command;
 
 use std::process::ExitCode;
 
@@ -26,11 +29,14 @@ enum Command {
     CacheStudy(cache_command::Arguments),
     /// Ways to find a duplicate, on a simulated flash device: EaD's tables.
     Flash(flash_command::Arguments),
+    /// The papers' values beside ours: docs/reproduction.md and its plots.
+    Reproduce(reproduce_command::Arguments),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::CacheStudy(arguments) => cache_command::cache_study(&arguments),
         Command::Flash(arguments) => flash_command::flash(&arguments),
+        Command::Reproduce(arguments) => reproduce_command::reproduce(&arguments),
     }
 }

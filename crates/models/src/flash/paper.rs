@@ -2,36 +2,7 @@
 //!
 //! A cell that the paper leaves open is never filled: its kind is unknown, and so it stays.
 
-use serde::Serialize;
-
 use super::strategy::Strategy;
-
-/// How a figure of the paper and one of ours may be compared.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// It follows from what is given, and has to be equal.
-    Exact,
-    /// It comes out of a model; ours is to be near.
-    Modelled,
-    /// It was measured on hardware or data that cannot be had.
-    Physical,
-    /// The paper does not say.
-    Unknown,
-}
-
-impl Kind {
-    /// As tables name it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Modelled => "modelled",
-            Self::Physical => "physical",
-            Self::Unknown => "unknown",
-        }
-    }
-}
 
 /// How many times as long a write takes as with EaD, on average over the four traces (section
 /// 4.4). For BLAKE2, and for no deduplication, the simulator has no figure.

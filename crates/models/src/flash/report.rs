@@ -4,10 +4,11 @@ use std::fmt::{self, Display, Formatter};
 
 use super::formula::{ead_ns, hashed_ns};
 use super::made::{BURST_MEAN, Original};
-use super::paper::{BEST_DISTANCES, CASES, INCONSISTENCIES, Kind, gain};
+use super::paper::{BEST_DISTANCES, CASES, INCONSISTENCIES, gain};
 use super::strategy::Strategy;
 use super::study::{BURSTS, DISTANCES, Part, Row, Study};
 use crate::columns::aligned;
+use crate::kind::Kind;
 
 /// How far a modelled figure may be from the paper's.
 const NEAR: f64 = 0.25;

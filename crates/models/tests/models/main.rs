@@ -5,3 +5,4 @@
 
 mod cache;
 mod flash;
+mod reproduction;
