@@ -27,6 +27,7 @@ pub fn rows() -> Vec<Row> {
 #[must_use]
 pub fn parameters() -> Vec<&'static Parameter> {
     let mut all: Vec<&'static Parameter> = server::PARAMETERS.to_vec();
+    all.extend(dedupcore::PARAMETERS);
     all.push(&fidr::COMPRESSION_FPGA_DOLLARS);
     all
 }

@@ -7,7 +7,7 @@ use charts::PlotError;
 use crate::flash::INCONSISTENCIES as EAD_INCONSISTENCIES;
 use crate::parameter::Parameter;
 use crate::row::{Basis, Paper, Row, Tolerance, Verdict};
-use crate::server;
+use crate::{dedupcore, server};
 
 use super::open::INCONSISTENCIES;
 
@@ -33,7 +33,7 @@ pub fn page(rows: &[Row], parameters: &[&Parameter]) -> String {
 /// # Errors
 /// [`PlotError`] when one cannot be drawn.
 pub fn plots() -> Result<Vec<(&'static str, String)>, PlotError> {
-    server::plots()
+    Ok([server::plots()?, dedupcore::plots()?].concat())
 }
 
 fn summary(text: &mut String, rows: &[Row]) {
@@ -150,6 +150,10 @@ fn plots_of(paper: Paper) -> &'static [(&'static str, &'static str)] {
             ("server-needs.svg", "cores and DRAM by throughput"),
             ("server-engine.svg", "the table cache alone by updates under way"),
             ("server-ladder.svg", "the ladder of designs"),
+        ],
+        Paper::DedupCore => &[
+            ("dedupcore-machines.svg", "throughput by state machines, ordered and ready"),
+            ("dedupcore-old-pages.svg", "throughput by share of old pages"),
         ],
         _ => &[],
     }
