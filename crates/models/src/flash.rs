@@ -44,7 +44,7 @@ pub use latency::Latency;
 pub use made::{BURST_MEAN, Original};
 pub use paper::INCONSISTENCIES;
 pub use prefetch::PrefetchSetup;
-pub use rows::rows;
+pub use rows::{PARAMETERS, rows};
 pub use strategy::Strategy;
 pub use study::{Part, Row, Study};
 pub use trace::{Request, Trace};

@@ -5,6 +5,7 @@
 //! flash      ways to find a duplicate on a simulated flash device: the tables of EaD's paper
 //! fidr       FIDR in closed form: tables, the tree of its cache engine, cost
 //! server     a storage server by its resources: cores, DRAM, PCIe, table engine
+//! cidr       CIDR and CAL'17: large chunks, predictor, layout, scheduler, devices apart
 //! dedupcore  DedupCore: hashing, filters, look-ups by events
 //! multes.rs  Multes++: fingerprints at the rate of the line, round trips
 //! reproduction   every row of the papers beside ours, and docs/reproduction.md
@@ -23,6 +24,7 @@
 )]
 
 pub mod cache;
+pub mod cidr;
 mod columns;
 pub mod dedupcore;
 mod dice;

@@ -13,14 +13,15 @@ mod page;
 
 use crate::parameter::Parameter;
 use crate::row::Row;
-use crate::{dedupcore, fidr, flash, multes, server};
+use crate::{cidr, dedupcore, fidr, flash, multes, server};
 
 pub use page::{page, plots};
 
 /// Every row, paper by paper.
 #[must_use]
 pub fn rows() -> Vec<Row> {
-    [fidr::rows(), server::rows(), dedupcore::rows(), multes::rows(), flash::rows()].concat()
+    [cidr::rows(), fidr::rows(), server::rows(), dedupcore::rows(), multes::rows(), flash::rows()]
+        .concat()
 }
 
 /// What the models are given, those that have parameters.
@@ -28,6 +29,7 @@ pub fn rows() -> Vec<Row> {
 pub fn parameters() -> Vec<&'static Parameter> {
     let mut all: Vec<&'static Parameter> = server::PARAMETERS.to_vec();
     all.extend(dedupcore::PARAMETERS);
+    all.extend(flash::PARAMETERS);
     all.push(&fidr::COMPRESSION_FPGA_DOLLARS);
     all
 }

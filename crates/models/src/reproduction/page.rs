@@ -7,7 +7,7 @@ use charts::PlotError;
 use crate::flash::INCONSISTENCIES as EAD_INCONSISTENCIES;
 use crate::parameter::Parameter;
 use crate::row::{Basis, Paper, Row, Tolerance, Verdict};
-use crate::{dedupcore, server};
+use crate::{cidr, dedupcore, server};
 
 use super::open::INCONSISTENCIES;
 
@@ -33,7 +33,7 @@ pub fn page(rows: &[Row], parameters: &[&Parameter]) -> String {
 /// # Errors
 /// [`PlotError`] when one cannot be drawn.
 pub fn plots() -> Result<Vec<(&'static str, String)>, PlotError> {
-    Ok([server::plots()?, dedupcore::plots()?].concat())
+    Ok([cidr::plots()?, server::plots()?, dedupcore::plots()?].concat())
 }
 
 fn summary(text: &mut String, rows: &[Row]) {
@@ -155,7 +155,12 @@ fn plots_of(paper: Paper) -> &'static [(&'static str, &'static str)] {
             ("dedupcore-machines.svg", "throughput by state machines, ordered and ready"),
             ("dedupcore-old-pages.svg", "throughput by share of old pages"),
         ],
-        _ => &[],
+        Paper::Cal => &[("cal-devices.svg", "duplicates found, each device for itself")],
+        Paper::Cidr => &[
+            ("cidr-large-chunks.svg", "blocks moved by chunks of 32 KiB"),
+            ("cidr-predictor.svg", "guesses of the predictor that are right"),
+        ],
+        Paper::Multes | Paper::Ead => &[],
     }
 }
 

@@ -3,16 +3,20 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::LazyLock;
 
-use models::reproduction::{page, parameters, plots, rows};
+use models::reproduction::{page, parameters, plots};
 use models::{Basis, Kind, Mark, Parameter, Row, Verdict};
 
 /// Rows that are known to be apart; each has a note that says what the paper leaves out.
-const APART: [&str; 1] = ["F6b"];
+const APART: [&str; 4] = ["F6b", "X7c", "X9b", "X10"];
+
+/// Made once: some follow from runs of models.
+static ROWS: LazyLock<Vec<Row>> = LazyLock::new(models::reproduction::rows);
 
 #[test]
 fn every_row_agrees_or_is_known_to_be_apart_and_says_why() {
-    for row in rows() {
+    for row in ROWS.iter() {
         let is_apart = row.verdict() == Verdict::Apart;
         assert_eq!(is_apart, APART.contains(&row.id), "{row:#?}");
         assert!(!is_apart || (row.kind != Kind::Exact && row.note.len() > 80), "{row:#?}");
@@ -21,7 +25,7 @@ fn every_row_agrees_or_is_known_to_be_apart_and_says_why() {
 
 #[test]
 fn nothing_unknown_is_filled_in_and_nothing_measured_by_authors_is_ours() {
-    for row in rows() {
+    for row in ROWS.iter() {
         match row.kind {
             Kind::Unknown => assert_eq!((row.stated, row.ours), (None, None), "{row:?}"),
             Kind::Physical => assert_eq!(row.ours, None, "{row:?}"),
@@ -35,7 +39,7 @@ fn nothing_unknown_is_filled_in_and_nothing_measured_by_authors_is_ours() {
 #[test]
 fn rows_have_names_of_their_own() {
     let mut ids = HashSet::new();
-    assert!(rows().iter().all(|row| ids.insert((row.paper.name(), row.id))));
+    assert!(ROWS.iter().all(|row| ids.insert((row.paper.name(), row.id))));
 }
 
 fn fits_of(row: &Row) -> &[&'static Parameter] {
@@ -47,7 +51,7 @@ fn fits_of(row: &Row) -> &[&'static Parameter] {
 
 #[test]
 fn there_are_fewer_fits_than_rows_that_rest_on_them() {
-    let all = rows();
+    let all = &*ROWS;
     let is_fitted = |fit: &&'static Parameter| fit.mark == Mark::Fitted;
     for fit in parameters().into_iter().filter(is_fitted) {
         let served = all.iter().filter(|row| fits_of(row).contains(&fit)).count();
@@ -74,7 +78,7 @@ fn the_committed_page_and_plots_are_what_is_made() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let remedy = "run `cargo run --release -p models -- reproduce` and look at what changed";
     let read = |name: &str| std::fs::read_to_string(docs.join(name)).expect(remedy);
-    let made = page(&rows(), &parameters());
+    let made = page(&ROWS, &parameters());
     assert!(read("reproduction.md") == made, "docs/reproduction.md differs: {remedy}");
     for (name, svg) in plots().unwrap() {
         let committed = read(&format!("reproduction/{name}"));
