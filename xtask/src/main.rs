@@ -26,6 +26,7 @@ mod failure;
 mod fuzz;
 mod go_client;
 mod program;
+mod python;
 mod soak;
 mod steps;
 mod table;

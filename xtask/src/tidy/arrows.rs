@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 31] = [
+const ARROWS: [(&str, &[&str]); 32] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
@@ -119,6 +119,7 @@ const ARROWS: [(&str, &[&str]); 31] = [
             "format",
         ],
     ),
+    ("python", &["segments", "buckets", "objects", "store", "engine", "format"]),
     ("xtask", &[]),
 ];
 

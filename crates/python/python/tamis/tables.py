@@ -1,0 +1,265 @@
+"""Tables as Parquet that deduplicates, and reads of single columns.
+
+How a table is written decides what its versions share (docs/decisions/070). The profile `dedup`:
+
+* pages end where the content says so (4 to 16 KiB), so an inserted row moves no later page;
+* no dictionaries, whose numbers change with the order of values;
+* no compression: the store compresses each page after it has looked for its duplicates.
+
+A read asks for the end of the object first, which holds the footer of most tables; then for all
+bytes of the columns and row groups that it needs, in one call.
+"""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple
+
+from .errors import BadArgument, Damaged
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from .interface import Bucket, Reading
+    from .types import Stored
+
+PAGE_BYTES_MIN, PAGE_BYTES_MAX = 4 << 10, 16 << 10
+GROUP_ROWS = 128 << 10
+"""Rows of a group: what a filter passes over as a whole."""
+FOOTER_BYTES_LIKELY = 64 << 10
+MAGIC = b"PAR1"
+TAIL_BYTES = 8
+"""Length of the footer, and the magic."""
+
+
+def parquet_options(profile: str) -> Dict[str, Any]:
+    """What the profile has `pyarrow.parquet.write_table` do."""
+    if profile == "default":
+        return {}
+    if profile != "dedup":
+        raise BadArgument(f"{profile} is no profile of tables: dedup and default are")
+    return {
+        "use_dictionary": False,
+        "compression": "none",
+        "row_group_size": GROUP_ROWS,
+        "use_content_defined_chunking": {
+            "min_chunk_size": PAGE_BYTES_MIN,
+            "max_chunk_size": PAGE_BYTES_MAX,
+        },
+    }
+
+
+def write_table(
+    bucket: "Bucket",
+    key: str,
+    table: "pyarrow.Table",
+    *,
+    profile: str = "dedup",
+    parquet: Optional[Dict[str, Any]] = None,
+    **options: Any,
+) -> "Stored":
+    """Puts a table as Parquet. `parquet` has further options of `pyarrow.parquet.write_table`;
+    all others are those of `Bucket.writing`."""
+    import pyarrow.parquet
+
+    file = bucket.open(key, "wb", **options)
+    with file:
+        wanted = {**parquet_options(profile), **(parquet or {})}
+        pyarrow.parquet.write_table(table, file, **wanted)
+    stored: "Stored" = file.stored  # type: ignore[attr-defined]
+    return stored
+
+
+def read_columns(
+    bucket: "Bucket", key: str, columns: Optional[Sequence[str]] = None, filters: Any = None
+) -> "pyarrow.Table":
+    """Reads columns of a Parquet object, all of them without `columns`.
+
+    `filters` is what `pyarrow.parquet.read_table` takes: `[("day", ">=", 3), ("day", "<", 5)]`,
+    lists of such for alternatives, or an expression. Row groups whose statistics say that no row
+    matches are not read; rows that do not match are left out.
+    """
+    reading = bucket.reading(key)
+    try:
+        return _read(reading, columns, filters)
+    finally:
+        reading.close()
+
+
+def _read(reading: "Reading", columns: Optional[Sequence[str]], filters: Any) -> "pyarrow.Table":
+    import pyarrow.parquet
+
+    file = _SparseFile(reading)
+    file.bring_footer()
+    parquet = pyarrow.parquet.ParquetFile(file, pre_buffer=False)
+    metadata = parquet.metadata
+    names = list(parquet.schema_arrow.names)
+    wanted = names if columns is None else list(columns)
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise BadArgument(f"{reading.info.key} has no column {', '.join(missing)}")
+    expression, of_filters, alternatives = _filter(filters, names)
+    needed = wanted + [name for name in of_filters if name not in wanted]
+    groups = [
+        group
+        for group in range(metadata.num_row_groups)
+        if _may_match(metadata.row_group(group), alternatives)
+    ]
+    file.bring(_ranges(metadata, groups, set(needed)))
+    table = parquet.read_row_groups(groups, columns=needed)
+    if expression is not None:
+        table = table.filter(expression)
+    return table.select(wanted)
+
+
+def _ranges(metadata: Any, groups: List[int], needed: Set[str]) -> List[Tuple[int, int]]:
+    """Where the chunks of these columns lie, neighbours as one range."""
+    ranges: List[Tuple[int, int]] = []
+    for group in groups:
+        row_group = metadata.row_group(group)
+        for number in range(row_group.num_columns):
+            chunk = row_group.column(number)
+            # A nested column has a chunk for each of its leaves: `name.list.element`.
+            if chunk.path_in_schema not in needed:
+                top = chunk.path_in_schema.split(".")[0]
+                if top not in needed:
+                    continue
+            start = chunk.data_page_offset
+            if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+                start = min(start, chunk.dictionary_page_offset)
+            ranges.append((start, chunk.total_compressed_size))
+    ranges.sort()
+    joined: List[Tuple[int, int]] = []
+    for start, length in ranges:
+        if joined and sum(joined[-1]) == start:
+            joined[-1] = (joined[-1][0], joined[-1][1] + length)
+        elif length:
+            joined.append((start, length))
+    return joined
+
+
+def _filter(filters: Any, names: List[str]) -> Tuple[Any, List[str], List[List[Any]]]:
+    """The expression, the columns that it names, and alternatives of terms to judge groups by."""
+    import pyarrow.compute
+    import pyarrow.parquet
+
+    if filters is None:
+        return None, [], []
+    if isinstance(filters, pyarrow.compute.Expression):
+        # What it names is not told: every column may be.
+        return filters, names, []
+    terms = list(filters)
+    alternatives = [terms] if terms and isinstance(terms[0], tuple) else [list(t) for t in terms]
+    of_filters = list(dict.fromkeys(term[0] for terms in alternatives for term in terms))
+    missing = [name for name in of_filters if name not in names]
+    if missing:
+        raise BadArgument(f"there is no column {', '.join(missing)} to filter by")
+    return pyarrow.parquet.filters_to_expression(filters), of_filters, alternatives
+
+
+def _may_match(row_group: Any, alternatives: List[List[Any]]) -> bool:
+    """Whether statistics leave open that a row matches; what is not known is left open."""
+    if not alternatives:
+        return True
+    statistics = {}
+    for number in range(row_group.num_columns):
+        chunk = row_group.column(number)
+        if chunk.is_stats_set and chunk.statistics.has_min_max:
+            statistics[chunk.path_in_schema] = (chunk.statistics.min, chunk.statistics.max)
+    def all_may(terms: List[Any]) -> bool:
+        return all(_term_may_match(statistics.get(name), how, value) for name, how, value in terms)
+
+    return any(all_may(terms) for terms in alternatives)
+
+
+def _term_may_match(bounds: Optional[Tuple[Any, Any]], operator: str, value: Any) -> bool:
+    if bounds is None:
+        return True
+    low, high = bounds
+    try:
+        if operator in ("=", "=="):
+            return bool(low <= value <= high)
+        if operator == "<":
+            return bool(low < value)
+        if operator == "<=":
+            return bool(low <= value)
+        if operator == ">":
+            return bool(high > value)
+        if operator == ">=":
+            return bool(high >= value)
+        if operator == "in":
+            return any(low <= one <= high for one in value)
+    except TypeError:
+        return True  # Statistics of another type than the value.
+    return True
+
+
+class _SparseFile(io.RawIOBase):
+    """The parts of an object that were brought, as a file; other parts are read where needed."""
+
+    def __init__(self, reading: "Reading") -> None:
+        self._reading = reading
+        self._at = 0
+        self._starts: List[int] = []
+        self._parts: List[bytes] = []
+
+    def bring_footer(self) -> None:
+        """Brings the footer: by one read of the end, or two where it is long."""
+        size = self._reading.info.size
+        start = max(0, size - FOOTER_BYTES_LIKELY)
+        tail = self._reading.read(start, size - start)
+        if len(tail) < len(MAGIC) + TAIL_BYTES or tail[-4:] != MAGIC:
+            raise Damaged(f"{self._reading.info.key} is no Parquet file: it does not end as one")
+        footer = int.from_bytes(tail[-8:-4], "little") + TAIL_BYTES
+        if footer > len(tail):
+            start = max(0, size - footer)
+            tail = self._reading.read(start, size - start)
+        self._add(start, tail)
+
+    def bring(self, ranges: List[Tuple[int, int]]) -> None:
+        """Brings many parts in one call."""
+        parts = self._reading.read_ranges(ranges)
+        for (start, _), part in zip(ranges, parts):
+            self._add(start, part)
+
+    def _add(self, start: int, part: bytes) -> None:
+        at = bisect_right(self._starts, start)
+        self._starts.insert(at, start)
+        self._parts.insert(at, part)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._reading.info.size}
+        self._at = base[whence] + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(0, self._reading.info.size - self._at)
+        length = left if size is None or size < 0 else min(size, left)
+        found = self._held(self._at, length)
+        if found is None:
+            found = self._reading.read(self._at, length)
+        self._at += len(found)
+        return found
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        found = self.read(len(view))
+        view[: len(found)] = found
+        return len(found)
+
+    def _held(self, start: int, length: int) -> Optional[bytes]:
+        for at in range(bisect_right(self._starts, start) - 1, -1, -1):
+            offset = start - self._starts[at]
+            if offset + length <= len(self._parts[at]):
+                return self._parts[at][offset : offset + length]
+        return None
