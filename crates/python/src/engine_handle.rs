@@ -7,26 +7,23 @@ use buckets::{Buckets, BucketsOptions, NewBucket, OpenBucket, now_unix_ms};
 use engine::control::{
     CloneVolume, DeleteRequest, GetStats, ListVolumes, Rollback, SnapshotRequest,
 };
-use format::objects::record::metadata::{ContentHeader, ContentHeaders};
-use objects::bucket::{Condition, CopyOptions, DeleteOptions, Put, PutOptions, TagOptions};
+use objects::bucket::{Condition, CopyOptions, DeleteOptions, Put, TagOptions};
 use pyo3::Bound;
 use pyo3::prelude::{PyResult, Python, pyclass, pymethods};
 use pyo3::types::{PyDict, PyDictMethods};
 use segments::SegmentPolicy;
-use store::{Client, Compression, CreateOptions, Durability, Options, Store};
+use store::{Client, Compression, CreateOptions, Options, Store};
 
 use crate::errors::{Kind, Refused};
 use crate::here::Here;
 use crate::listing::{
     BucketTuple, ObjectTuple, PageTuple, bucket_tuple, etag_text, list_options, object_tuple,
-    page_tuple, tags, user_metadata,
+    page_tuple, tags,
 };
+use crate::putting::{PutWish, copy_between, durability};
 use crate::reader::Reader;
 use crate::weighing::{WeightTuple, changed_bytes, weigh};
 use crate::writer::{PutTuple, Writer};
-
-/// Bytes that a copy moves at a time, where bytes have to be moved.
-const COPIED_BYTES: usize = 1 << 20;
 
 struct Running {
     store: Store,
@@ -63,50 +60,6 @@ impl Engine {
             false => "is open read-only",
         };
         Err(Refused::new(Kind::ReadOnly, format!("bucket {name} {why}")))
-    }
-}
-
-/// How an object is put, as Python says it.
-#[derive(pyo3::FromPyObject)]
-struct PutWish {
-    #[pyo3(item)]
-    durable: bool,
-    #[pyo3(item)]
-    if_absent: bool,
-    #[pyo3(item)]
-    if_version: Option<u64>,
-    #[pyo3(item)]
-    content_type: Option<String>,
-    #[pyo3(item)]
-    metadata: Vec<(String, String)>,
-    #[pyo3(item)]
-    tags: Vec<(String, String)>,
-    #[pyo3(item)]
-    expires_unix_ms: Option<u64>,
-}
-
-impl PutWish {
-    fn into_options(self) -> Result<PutOptions, Refused> {
-        let condition = match (self.if_absent, self.if_version) {
-            (true, None) => Condition::Absent,
-            (false, Some(version)) => Condition::Version(version),
-            (false, None) => Condition::None,
-            (true, Some(_)) => {
-                return Err(Refused::bad_argument("if_absent and if_version exclude each other"));
-            }
-        };
-        let mut options = PutOptions {
-            condition,
-            durability: durability(self.durable),
-            expires_unix_ms: self.expires_unix_ms,
-            ..PutOptions::new(now_unix_ms())
-        };
-        let headers = self.content_type.map(|value| (ContentHeader::Type, value));
-        options.metadata.content_headers = ContentHeaders::new(headers.into_iter().collect())
-            .map_err(|error| Refused::bad_argument(error.to_string()))?;
-        options.metadata.user_metadata = user_metadata(self.metadata)?;
-        options.metadata.tags = tags(self.tags)?;
-        Ok(options)
     }
 }
 
@@ -453,41 +406,5 @@ impl Engine {
             dict.set_item(name, bytes)?;
         }
         Ok(dict)
-    }
-}
-
-fn durability(durable: bool) -> Durability {
-    if durable { Durability::Durable } else { Durability::Acknowledged }
-}
-
-/// Chunks that both buckets may share are mapped; else bytes are read and written.
-fn copy_between(
-    source: &OpenBucket,
-    from: &[u8],
-    target: &OpenBucket,
-    to: &[u8],
-    (durable, condition): (bool, Condition),
-) -> Result<Put, Refused> {
-    let found = source.get(from, &Condition::None, now_unix_ms())?;
-    let mut reader = found.ok_or_else(|| Refused::no_object(source.name(), from))?;
-    let options = PutOptions {
-        metadata: reader.info().metadata.clone(),
-        expires_unix_ms: reader.info().expires_unix_ms,
-        condition,
-        durability: durability(durable),
-        now_ms: now_unix_ms(),
-    };
-    if let Some(put) = target.map_object(source, &mut reader, to, options.clone())? {
-        return Ok(put);
-    }
-    let mut writer = target.put_hashed(to, options)?;
-    let (mut bytes, mut offset) = (vec![0; COPIED_BYTES], 0);
-    loop {
-        let length = reader.read_at(offset, &mut bytes)?;
-        if length == 0 {
-            return Ok(writer.finish()?);
-        }
-        writer.write(&bytes[..length])?;
-        offset += length as u64;
     }
 }

@@ -22,6 +22,7 @@ mod engine_handle;
 mod errors;
 mod here;
 mod listing;
+mod putting;
 mod reader;
 mod weighing;
 mod writer;

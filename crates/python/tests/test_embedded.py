@@ -44,6 +44,16 @@ def test_a_snapshot_stays_and_a_branch_changes(store, bucket):
     assert [info.name for info in store.buckets()] == ["trial"]
 
 
+def test_a_branch_of_now_leaves_no_snapshot(bucket):
+    bucket.put("k", b"v")
+    branch = bucket.branch("trial")
+    bucket.put("k", b"w")
+    assert branch.get("k") == b"v" and bucket.snapshots() == []
+    with pytest.raises(errors.Exists):
+        bucket.branch("trial")
+    assert bucket.snapshots() == []
+
+
 def test_buckets_have_a_snapshot_of_one_moment(store, bucket):
     store.create_bucket("other")
     store.snapshot(["bucket", "other"], "both")

@@ -234,11 +234,14 @@ class EmbeddedBucket(Bucket):
         self._engine.delete_snapshot(self.at(name).name)
 
     def branch(self, name: str) -> "EmbeddedBucket":
-        origin = self
-        if "@" not in self.name:
-            origin = self.snapshot(f"branch-{name}")
-        self._engine.branch(origin.name, name)
-        return EmbeddedBucket(self.store, name)
+        if "@" in self.name:
+            self._engine.branch(self.name, name)
+            return EmbeddedBucket(self.store, name)
+        now = self.snapshot(f"branch-{name}")
+        try:
+            return now.branch(name)
+        finally:
+            self._engine.delete_snapshot(now.name)
 
     def roll_back(self, snapshot: str) -> None:
         self._engine.roll_back(self.name, self.at(snapshot).name)
