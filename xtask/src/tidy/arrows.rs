@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 32] = [
+const ARROWS: [(&str, &[&str]); 33] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
@@ -25,6 +25,7 @@ const ARROWS: [(&str, &[&str]); 32] = [
     ("estimate", &["images", "reduce", "format"]),
     ("traces", &[]),
     ("charts", &[]),
+    ("plan", &["charts", "reduce", "format"]),
     ("store", &["engine", "disk", "threads", "format"]),
     ("segments", &[]),
     ("objects", &["segments", "store", "format", "mutants"]),
@@ -95,6 +96,7 @@ const ARROWS: [(&str, &[&str]); 32] = [
             "charts",
             "traces",
             "estimate",
+            "plan",
             "images",
             "engine",
             "disk",
