@@ -64,6 +64,10 @@ pub enum Structure {
     ExpiryKey,
     /// A key of [`crate::objects::uploads`].
     UploadKey,
+    /// [`crate::objects::replica::ReplicaState`].
+    ReplicaState,
+    /// [`crate::replication::Message`].
+    ReplicationMessage,
 }
 
 impl fmt::Display for Structure {
@@ -94,6 +98,8 @@ impl fmt::Display for Structure {
             Self::BucketSetting => "setting of a bucket",
             Self::ExpiryKey => "entry for an object that expires",
             Self::UploadKey => "entry for a multi-part upload",
+            Self::ReplicaState => "state of the bucket's replication",
+            Self::ReplicationMessage => "message of the replication",
         })
     }
 }

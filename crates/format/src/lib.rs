@@ -52,6 +52,7 @@ pub mod page;
 pub mod pba_page;
 pub mod pointer_page;
 pub mod record;
+pub mod replication;
 pub mod root;
 pub mod stream;
 pub mod superblock;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! 0        header, twice                                        header.rs
+//! 16 KiB   how it is replicated, if it is                       replica.rs
 //! 64 KiB   ring of the log                                      log.rs
 //! 1 TiB    the index: its length, then pages of redb            header.rs, index_page.rs
 //! 8 TiB    the same again
@@ -19,6 +20,7 @@ pub mod header;
 pub mod index_page;
 pub mod log;
 pub mod record;
+pub mod replica;
 pub mod segments;
 pub mod settings;
 pub mod uploads;

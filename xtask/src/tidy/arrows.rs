@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 33] = [
+const ARROWS: [(&str, &[&str]); 34] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
@@ -29,6 +29,7 @@ const ARROWS: [(&str, &[&str]); 33] = [
     ("store", &["engine", "disk", "threads", "format"]),
     ("segments", &[]),
     ("objects", &["segments", "store", "format", "mutants"]),
+    ("replication", &["objects", "store", "format"]),
     ("buckets", &["segments", "objects", "store", "engine", "format"]),
     ("accounts", &[]),
     ("tenants", &["accounts"]),

@@ -152,6 +152,9 @@ enum RequestErrorForm {
         zone: String,
         reason: String,
     },
+    NotReplicated {
+        reason: String,
+    },
     WorkerLost,
     CannotGrow {
         reason: String,

@@ -350,6 +350,13 @@ pub enum RequestError {
         /// What failed, and the device's word.
         reason: String,
     },
+    /// The other copy of a bucket that has two does not have the change, which may have been made
+    /// here.
+    #[error("the bucket's replica does not have the change: {reason}")]
+    NotReplicated {
+        /// Why, in a sentence.
+        reason: String,
+    },
     /// A worker met a bug in this program; what it worked on cannot be written.
     #[error(
         "a worker of the server failed; the store stopped so as to lose nothing: restart it and \
