@@ -19,7 +19,7 @@ const FOLDERS: [&str; 5] = ["/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/loca
 
 /// A program (or the Python module `nbd`), and the packages that bring it, in the order to try.
 /// Debian 12 has `nbdfuse` inside `libnbd-bin`; later releases have it as a package of its own.
-const CLIENTS: [(&str, &[&str]); 18] = [
+const CLIENTS: [(&str, &[&str]); 21] = [
     ("fio", &["fio"]),
     ("nbdkit", &["nbdkit"]),
     ("qemu-img", &["qemu-utils"]),
@@ -38,6 +38,9 @@ const CLIENTS: [(&str, &[&str]); 18] = [
     ("memccapable", &["libmemcached-tools"]),
     ("python3-pymemcache", &["python3-pymemcache"]),
     ("python3-pylibmc", &["python3-pylibmc"]),
+    ("verilator", &["verilator"]),
+    ("yosys", &["yosys"]),
+    ("z3", &["z3"]),
 ];
 
 /// The same for the soak alone; some of them are large.

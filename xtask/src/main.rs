@@ -1,5 +1,5 @@
 //! The project's own tasks: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask acceptance`,
-//! `cargo xtask fuzz`, `cargo xtask data-sets`.
+//! `cargo xtask fuzz`, `cargo xtask rtl`, `cargo xtask data-sets`.
 //!
 //! Everything that a developer or CI runs goes through here, in Rust, so that there is one way to
 //! do it and nothing lives in a shell script that no test covers:
@@ -12,6 +12,7 @@
 //! - `acceptance` drives the built server with real clients (qemu-img, nbdfuse, libnbd, fio, the
 //!   kernel's file systems) through scenarios that are the promises of the product.
 //! - `fuzz` feeds every decoder, and the whole engine, with whatever a fuzzer thinks of.
+//! - `rtl` lints, proves, synthesizes and measures the hardware in `rtl/`.
 //! - `data-sets` makes the sets of real data that figures are measured over.
 
 #![cfg_attr(
@@ -27,6 +28,7 @@ mod fuzz;
 mod go_client;
 mod program;
 mod python;
+mod rtl;
 mod soak;
 mod steps;
 mod table;
@@ -49,6 +51,8 @@ usage: cargo xtask tidy                      the laws of the house
        cargo xtask soak --list               the scenarios and what each shows
        cargo xtask fuzz [TARGET...]          every fuzz target for a while (nightly, cargo-fuzz)
                   [--seconds N]
+       cargo xtask rtl                       the hardware: lint, proofs, figures
+                                             (verilator, yosys, z3)
        cargo xtask data-sets DIR             real data to measure over (needs the registries,
                                              and a fresh `apt-get update`)";
 
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         [acceptance::RELEASE, folder] => acceptance::release_when_orphaned(Path::new(folder)),
         ["acceptance", rest @ ..] => acceptance::run(&root(), rest),
         ["fuzz", rest @ ..] => fuzz::run(&root(), rest),
+        ["rtl"] => rtl::run(&root()),
         ["data-sets", dir] => data_sets::run(Path::new(dir)),
         _ => Err(Failure::Usage { text: USAGE }),
     };

@@ -1,9 +1,9 @@
 //! `cargo xtask test`: the test command of the README and of CI.
 //!
-//! In the order of what breaks soonest: form, laws, lints, links, tests, the client in Go, the
-//! Python package, the canary, and then the server with real clients in short form. It works in a
-//! fresh clone without input, needs no clock to be right, and ends with one line: `N passed,
-//! N failed`.
+//! In the order of what breaks soonest: form, laws, lints, links, tests, the hardware, the client
+//! in Go, the Python package, the canary, and then the server with real clients in short form. It
+//! works in a fresh clone without input, needs no clock to be right, and ends with one line:
+//! `N passed, N failed`.
 
 use std::path::Path;
 
@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::go_client;
 use crate::program::Program;
 use crate::python;
+use crate::rtl;
 use crate::soak;
 use crate::steps::{Counts, Steps};
 use crate::tidy;
@@ -31,6 +32,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let fuzzers = ["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--bins"];
     steps.run("fuzzers", || cargo(root, &fuzzers).show().map(one));
     steps.run("tests", || tests(root));
+    rtl::check(root, &mut steps);
     go_client::run(root, &mut steps);
     python::run(root, &mut steps);
     let canary = ["run", "--quiet", "-p", "lab", "--features", "mutants", "--", "canary"];

@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 34] = [
+const ARROWS: [(&str, &[&str]); 35] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
@@ -80,6 +80,7 @@ const ARROWS: [(&str, &[&str]); 34] = [
             "mutants",
         ],
     ),
+    ("cosim", &["store", "engine", "reduce", "format"]),
     (
         "cli",
         &[

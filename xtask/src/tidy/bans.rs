@@ -11,8 +11,8 @@ use super::source::{SourceFile, contains_word};
 const DETERMINISTIC: [&str; 6] = ["format", "reduce", "tables", "journal", "containers", "engine"];
 /// Those of them that own no threads: the rings of `disk` and the pool of `reduce` are theirs.
 const SINGLE_THREADED: [&str; 5] = ["format", "tables", "journal", "containers", "engine"];
-/// The rooms that talk to people.
-const PROGRAMS: [&str; 5] = ["cli", "xtask", "lab", "models", "bench"];
+/// The rooms that talk to people, and one whose build script is told where to build.
+const PROGRAMS: [&str; 6] = ["cli", "xtask", "lab", "models", "bench", "cosim"];
 
 /// The rooms with sockets or disks. (`images` asks the files that it reads for their holes.)
 const SYSTEM_CALLERS: [&str; 6] = ["disk", "threads", "nbd", "admin", "memcached_door", "images"];
@@ -62,7 +62,12 @@ const BANS: [Ban; 22] = [
     ban("thread::", Reach::Only(&SINGLE_THREADED), THREAD),
     ban("std::thread", Reach::Only(&SINGLE_THREADED), THREAD),
     ban("rayon", Reach::Only(&SINGLE_THREADED), THREAD),
-    always("unsafe", Reach::Except(&["disk", "threads"]), "unsafe belongs to disk and threads"),
+    // `cosim` calls the C++ that Verilator makes.
+    always(
+        "unsafe",
+        Reach::Except(&["disk", "threads", "cosim"]),
+        "unsafe belongs to disk and threads",
+    ),
     ban("libc::", Reach::Except(&["disk", "threads", "nbd", "admin"]), SYSCALL),
     ban("rustix::", Reach::Except(&SYSTEM_CALLERS), SYSCALL),
     ban("io_uring::", Reach::Except(&["disk"]), SYSCALL),

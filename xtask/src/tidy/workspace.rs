@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::program::Program;
 
 /// The folders whose files are ours to keep tidy.
-const FOLDERS: [&str; 4] = ["crates", "xtask", "fuzz", ".ci"];
+const FOLDERS: [&str; 5] = ["crates", "rtl", "xtask", "fuzz", ".ci"];
 
 /// Everything tidy reads.
 #[derive(Debug, Default)]
@@ -76,7 +76,8 @@ impl Workspace {
     fn read_file(&mut self, root: &Path, path: &Path) -> Result<(), Failure> {
         let relative = path.strip_prefix(root).unwrap_or(path).to_path_buf();
         let kind = path.extension().and_then(|kind| kind.to_str()).unwrap_or("");
-        let is_script = matches!(kind, "py" | "sh" | "toml") || relative.starts_with(".ci");
+        let is_script = matches!(kind, "py" | "sh" | "toml" | "sv" | "svh" | "cpp" | "h")
+            || relative.starts_with(".ci");
         if kind == "rs" {
             let text = fs::read_to_string(path).map_err(Failure::file(path))?;
             self.sources.push(SourceFile::new(relative, text));

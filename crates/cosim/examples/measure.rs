@@ -1,0 +1,166 @@
+//! What DedupCore takes, in cycles of its model: the tables of `docs/measurements/054-rtl.md`.
+//!
+//! `cargo run -p cosim --example measure` prints them; `cargo xtask rtl` writes the page. The
+//! experiments are those of chapter 5 of the report: 32,768 buckets, 8 pages a bucket when full,
+//! batches of 16,384 operations, of 16 for latency.
+
+#[cfg(not(verilator))]
+fn main() {
+    println!("{}", cosim::SKIPPED);
+}
+
+#[cfg(verilator)]
+fn main() {
+    tables::print_all();
+}
+
+#[cfg(verilator)]
+mod tables {
+    use cosim::StubbedDedup;
+    use cosim::dedup::{Dice, Digest, Instruction, Op, Rig, Settings, page_of, spread};
+
+    type Core = Rig<StubbedDedup>;
+
+    const CLOCK_MHZ: f64 = 250.0;
+    const FULL: u64 = 1 << 18;
+    const BATCH: u64 = 16_384;
+    /// The host brings a page each 80.6 cycles: 12.7 GB/s at 250 MHz (D3).
+    const DMA_TENTHS: u64 = 806;
+    const REPORT_GB_PER_S: f64 = 12.7;
+
+    fn settings(fsms: u8, bloom: bool) -> Settings {
+        Settings { fsms, bloom, page_tenths: DMA_TENTHS, write_cycles: 80, ..Settings::default() }
+    }
+
+    /// A table of so many pages, each with two references, so that a batch of erasures frees none.
+    fn table(pages: u64) -> Vec<(Digest, u32)> {
+        (0..pages).map(|content| (spread(content), 2)).collect()
+    }
+
+    fn ask(core: &mut Core, op: Op, digest: Digest) {
+        core.instruct(Instruction { op, tag: 0, lba: 0, pages: 1, digest });
+        if op == Op::Write {
+            core.bring_page(digest, page_of(&digest));
+        }
+    }
+
+    /// Cycles an operation of a batch.
+    fn pace(mut core: Core, op: Op, digests: impl Iterator<Item = Digest>) -> f64 {
+        let begun = core.cycles();
+        let mut count = 0;
+        for digest in digests {
+            ask(&mut core, op, digest);
+            count += 1;
+        }
+        let answers = core.run(count);
+        let last = answers.last().map_or(begun, |answer| answer.cycle);
+        (last - begun) as f64 / count as f64
+    }
+
+    fn gb_per_s(cycles_a_page: f64) -> f64 {
+        4096.0 * CLOCK_MHZ / cycles_a_page / 1000.0
+    }
+
+    fn old(seed: u64, pages: u64) -> impl Iterator<Item = Digest> {
+        let mut dice = Dice::new(seed);
+        (0..BATCH).map(move |_| spread(dice.below(pages)))
+    }
+
+    fn new() -> impl Iterator<Item = Digest> {
+        (0..BATCH).map(|content| spread((1 << 32) + content))
+    }
+
+    pub(super) fn print_all() {
+        fsms();
+        worst_case();
+        by_share();
+        latency();
+        filters();
+    }
+
+    fn fsms() {
+        println!("## Look-ups at once, table full, old pages (D4)\n");
+        println!("| FSMs | dispatch | write GB/s | erase, million/s | read, million/s |");
+        println!("|---|---|---|---|---|");
+        let full = table(FULL);
+        for (fsms, ready) in [(2, true), (4, true), (4, false), (6, true), (6, false), (8, true)] {
+            let settings = Settings { ready, ..settings(fsms, true) };
+            let core = || Core::with_table(settings, &full);
+            let write = gb_per_s(pace(core(), Op::Write, old(1, FULL)));
+            let erase = CLOCK_MHZ / pace(core(), Op::Erase, old(2, FULL));
+            let read = CLOCK_MHZ / pace(core(), Op::Read, old(3, FULL));
+            let word = if ready { "any idle" } else { "in turn" };
+            println!("| {fsms} | {word} | {write:.2} | {erase:.2} | {read:.2} |");
+        }
+        println!();
+    }
+
+    fn worst_case() {
+        println!("## New pages into the last 16,384 places (D5)\n");
+        println!("| FSMs | filter | GB/s | of {REPORT_GB_PER_S} |");
+        println!("|---|---|---|---|");
+        let nearly = table(FULL - BATCH);
+        for (fsms, bloom) in [(4, false), (4, true), (6, false), (6, true), (8, false), (8, true)] {
+            let core = Core::with_table(settings(fsms, bloom), &nearly);
+            let rate = gb_per_s(pace(core, Op::Write, new()));
+            let share = 100.0 * (rate / REPORT_GB_PER_S - 1.0);
+            println!(
+                "| {fsms} | {} | {rate:.2} | {share:+.0} % |",
+                if bloom { "yes" } else { "no" }
+            );
+        }
+        println!();
+    }
+
+    fn by_share() {
+        println!("## By share of old pages, GB/s (D6)\n");
+        println!("| old pages | 6 FSMs, no filter | 6 with filter | 8 with filter |");
+        println!("|---|---|---|---|");
+        let nearly = table(FULL - BATCH);
+        for percent in [0, 20, 40, 60, 80, 100] {
+            let rates = [(6, false), (6, true), (8, true)].map(|(fsms, bloom)| {
+                let mut dice = Dice::new(7);
+                let pages = new().map(|digest| {
+                    let old = spread(dice.below(FULL - BATCH));
+                    if dice.below(100) < percent { old } else { digest }
+                });
+                gb_per_s(pace(Core::with_table(settings(fsms, bloom), &nearly), Op::Write, pages))
+            });
+            println!("| {percent} % | {:.2} | {:.2} | {:.2} |", rates[0], rates[1], rates[2]);
+        }
+        println!();
+    }
+
+    fn latency() {
+        println!("## Latency of 16 operations by fullness, 6 FSMs, us at 250 MHz (D7)\n");
+        println!("| full | write | erase | read |");
+        println!("|---|---|---|---|");
+        for percent in [10, 25, 50, 75, 100] {
+            let pages = FULL * percent / 100;
+            let held = table(pages);
+            let times = [Op::Write, Op::Erase, Op::Read].map(|op| {
+                let mut core = Core::with_table(settings(6, true), &held);
+                let batches = 8;
+                let mut cycles = 0;
+                for batch in 0..batches {
+                    let begun = core.cycles();
+                    old(batch + 10, pages).take(16).for_each(|page| ask(&mut core, op, page));
+                    let answers = core.run(16);
+                    cycles += answers.last().map_or(0, |answer| answer.cycle - begun);
+                }
+                cycles as f64 / batches as f64 / CLOCK_MHZ
+            });
+            println!("| {percent} % | {:.1} | {:.1} | {:.1} |", times[0], times[1], times[2]);
+        }
+        println!();
+    }
+
+    fn filters() {
+        println!("## False positives of a bucket's filter, table full (D8)\n");
+        let core = Core::with_table(settings(6, true), &table(FULL));
+        let asked = 4 * BATCH;
+        let knows = (0..asked).filter(|content| core.filter_knows(&spread((1 << 40) + content)));
+        let share = 100.0 * knows.count() as f64 / asked as f64;
+        println!("{share:.1} % of {asked} pages that are not there.");
+    }
+}

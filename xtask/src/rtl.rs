@@ -1,0 +1,156 @@
+//! `cargo xtask rtl`: lint, simulation, proofs, synthesis and figures of the hardware in `rtl/`.
+//!
+//! Verilator lints, `cosim` simulates, Yosys with z3 proves the lock and the free list for every
+//! input of a bounded length, Yosys synthesizes for UltraScale+, and `cosim`'s example measures.
+//! What is synthesized and measured goes to `docs/measurements/054-rtl.md`. A tool that is missing
+//! takes its step with it, and the step says so.
+
+mod diagram;
+
+use std::fs;
+use std::path::Path;
+
+use crate::clients;
+use crate::failure::Failure;
+use crate::program::Program;
+use crate::steps::{Counts, Steps};
+
+const PAGE: &str = "docs/measurements/054-rtl.md";
+const PICTURE: &str = "docs/design/hardware-modules.svg";
+/// Sources of DedupCore in `rtl/`, packages first, and its top.
+const DEDUP_CORE: [&str; 14] = [
+    "sha3/keccak_round.sv",
+    "sha3/sha3_256.sv",
+    "dedup_core/dedup.sv",
+    "dedup_core/fifo.sv",
+    "dedup_core/round_robin.sv",
+    "dedup_core/bucket_locks.sv",
+    "dedup_core/free_indices.sv",
+    "dedup_core/lookup_fsm.sv",
+    "dedup_core/lookup_engine.sv",
+    "dedup_core/instruction_issuer.sv",
+    "dedup_core/page_writer.sv",
+    "dedup_core/dedup_engine.sv",
+    "dedup_core/hash_lane.sv",
+    "dedup_core/hash_group.sv",
+];
+
+/// A module that is synthesized by itself, with the parameters it gets.
+const SYNTHESIZED: [(&str, &str); 6] = [
+    ("sha3_256", ""),
+    ("bch_encoder", ""),
+    ("lookup_fsm", ""),
+    ("bucket_locks", "-chparam FSMS 6"),
+    ("free_indices", ""),
+    ("instruction_issuer", ""),
+];
+
+/// A module that is proved with `proofs/MODULE_proof.sv`, and the cycles.
+const PROVED: [(&str, u32); 2] = [("bucket_locks", 14), ("free_indices", 11)];
+
+/// Runs everything and writes the page.
+pub(crate) fn run(root: &Path) -> Result<(), Failure> {
+    let mut steps = Steps::default();
+    check(root, &mut steps);
+    steps.run("picture of the hardware", || draw(root).map(|()| Counts::ONE));
+    if clients::missing(&["yosys"]).is_empty() && clients::missing(&["verilator"]).is_empty() {
+        steps.run("figures of the hardware", || write_page(root).map(|()| Counts::ONE));
+    }
+    steps.finish()
+}
+
+/// What belongs to every test run; the simulations are tests of `cosim` and run with all others.
+pub(crate) fn check(root: &Path, steps: &mut Steps) {
+    if clients::missing(&["verilator"]).is_empty() {
+        steps.run("lint of the hardware", || lint(root).map(|()| Counts::ONE));
+    } else {
+        steps.skip("lint of the hardware", "needs verilator; so do the tests of `cosim`");
+    }
+    if clients::missing(&["yosys", "z3"]).is_empty() {
+        steps.run("proofs of the hardware", || prove(root));
+    } else {
+        steps.skip("proofs of the hardware", "needs yosys and z3");
+    }
+}
+
+fn lint(root: &Path) -> Result<(), Failure> {
+    let verilator = |top: &str, sources: &[&str]| {
+        let program = Program::new("verilator").folder(&root.join("rtl"));
+        let program = program.args(["--lint-only", "-Wall", "-Idedup_core", "--top-module", top]);
+        program.args(sources.iter().copied()).show()
+    };
+    verilator("bch_encoder", &["bch/bch_encoder.sv"])?;
+    verilator("dedup_core", &[DEDUP_CORE.as_slice(), &["dedup_core/dedup_core.sv"]].concat())
+}
+
+fn prove(root: &Path) -> Result<Counts, Failure> {
+    let out = root.join("target/rtl");
+    fs::create_dir_all(&out).map_err(Failure::file(&out))?;
+    for (module, cycles) in PROVED {
+        let smt2 = out.join(format!("{module}.smt2"));
+        // Single gates: z3 does not end with the words of the module.
+        let script = format!(
+            "read_verilog -sv -formal -Idedup_core dedup_core/fifo.sv dedup_core/{module}.sv \
+             proofs/{module}_proof.sv; prep -top {module}_proof -flatten; memory_map; async2sync; \
+             opt -full; techmap; opt -fast; dffunmap; abc -g AND,XOR,MUX; opt_clean; \
+             write_smt2 -wires {}",
+            smt2.display()
+        );
+        yosys(root, &script)?;
+        let cycles = cycles.to_string();
+        let solver = ["--noprogress", "--unroll", "-s", "z3", "-t", &cycles];
+        Program::new("yosys-smtbmc").folder(root).args(solver).path(&smt2).run()?;
+    }
+    Ok(Counts { passed: PROVED.len() as u64, failed: 0 })
+}
+
+fn yosys(root: &Path, script: &str) -> Result<String, Failure> {
+    Program::new("yosys").folder(&root.join("rtl")).args(["-p", script]).output()
+}
+
+fn draw(root: &Path) -> Result<(), Failure> {
+    let paths = DEDUP_CORE.iter().chain(&["dedup_core/dedup_core.sv"]);
+    let texts = paths.map(|path| {
+        let path = root.join("rtl").join(path);
+        fs::read_to_string(&path).map_err(Failure::file(&path))
+    });
+    let picture = root.join(PICTURE);
+    let svg = diagram::draw("dedup_core", &texts.collect::<Result<Vec<_>, _>>()?);
+    fs::write(&picture, svg).map_err(Failure::file(&picture))
+}
+
+/// The page: what follows from the sources is made anew, the text above it stays.
+fn write_page(root: &Path) -> Result<(), Failure> {
+    let example = ["run", "--quiet", "-p", "cosim", "--example", "measure"];
+    let figures = Program::new("cargo").folder(root).args(example).output()?;
+    let mut areas = String::from("## Areas, Yosys 0.23 `synth_xilinx -family xcup`\n\n");
+    areas += "| module | LUT | FF | CARRY4 | RAM |\n|---|---|---|---|---|\n";
+    for (module, parameters) in SYNTHESIZED {
+        areas += &area(root, module, parameters)?;
+    }
+    let page = root.join(PAGE);
+    let text = fs::read_to_string(&page).map_err(Failure::file(&page))?;
+    let (head, _) = text.split_once(MADE).unwrap_or((&text, ""));
+    let made = format!("{head}{MADE}\n\n{figures}\n{areas}");
+    fs::write(&page, made).map_err(Failure::file(&page))
+}
+
+/// What stands above the part of the page that is made.
+const MADE: &str = "<!-- made by `cargo xtask rtl` -->";
+
+fn area(root: &Path, module: &str, parameters: &str) -> Result<String, Failure> {
+    let sources = [DEDUP_CORE.as_slice(), &["bch/bch_encoder.sv"]].concat().join(" ");
+    let script = format!(
+        "read_verilog -sv -Idedup_core {sources}; hierarchy -top {module} {parameters}; \
+         chformal -remove; synth_xilinx -family xcup -noiopad -flatten -top {module}; stat"
+    );
+    let told = yosys(root, &script)?;
+    let (_, last) = told.rsplit_once("Number of cells").unwrap_or(("", ""));
+    let count = |starts: &str| -> u64 {
+        let cells = last.lines().filter_map(|line| line.trim().split_once(' '));
+        let matching = cells.filter(|(name, _)| name.starts_with(starts));
+        matching.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum()
+    };
+    let (lut, ff, ram) = (count("LUT"), count("FD"), count("RAM"));
+    Ok(format!("| `{module}` | {lut} | {ff} | {} | {ram} |\n", count("CARRY")))
+}
