@@ -9,8 +9,9 @@
 // in. An index that was erased is given back when its erasure retires, not when it is executed: a
 // write that comes earlier in the order must not take it, or the device would erase the new page.
 //
-// A write is dispatched beside others only while there are more free indices than writes in
-// flight; else alone. So FULL is said exactly when one look-up after the other would say it.
+// A write is dispatched beside others while there are more free indices than writes in flight, or
+// none and no erasure in flight that would free one; else alone. So FULL is said exactly when one
+// look-up after the other would say it.
 `include "mutants.svh"
 module lookup_engine #(
     parameter int FSMS = 8,
@@ -63,13 +64,16 @@ module lookup_engine #(
   logic [24:0]       in_bucket;
   logic [SLOT_W:0]   in_flight;
   logic [SLOT_W:0]   writes_in_flight;
+  logic [SLOT_W:0]   erasures_in_flight;
+  logic              none_free;
   logic [SLOT_W-1:0] newest;      // the next slot
   logic [SLOT_W-1:0] oldest;
 
   assign in_bucket = in_lookup.digest[24:0] & cfg.bucket_mask;
   assign has_slot = !in_flight[SLOT_W];
   assign has_index = in_lookup.op != dedup::WRITE || in_flight == '0
-      || free_count > {{31-SLOT_W{1'b0}}, writes_in_flight};
+      || free_count > {{31-SLOT_W{1'b0}}, writes_in_flight}
+      || (none_free && erasures_in_flight == '0);
   assign in_ready = target_idle && has_slot && has_index;
   assign dispatches = in_valid && in_ready;
 
@@ -107,7 +111,6 @@ module lookup_engine #(
   logic [FSM_W-1:0]          reporter;
   logic                      take_valid;
   logic [31:0]               take_index;
-  logic                      none_free;
   assign none_free = free_count == 32'd0;
 
   genvar fsm;
@@ -208,6 +211,10 @@ module lookup_engine #(
   logic write_leaves;
   assign write_enters = dispatches && in_lookup.op == dedup::WRITE;
   assign write_leaves = retires && out_result.lookup.op == dedup::WRITE;
+  logic erasure_enters;
+  logic erasure_leaves;
+  assign erasure_enters = dispatches && in_lookup.op == dedup::ERASE;
+  assign erasure_leaves = retires && out_result.lookup.op == dedup::ERASE;
   always_ff @(posedge clk) begin
     if (rst) begin
       newest <= '0;
@@ -216,6 +223,7 @@ module lookup_engine #(
       turn <= '0;
       in_flight <= '0;
       writes_in_flight <= '0;
+      erasures_in_flight <= '0;
     end else begin
       if (dispatches) begin
         newest <= newest + 1'b1;
@@ -229,6 +237,8 @@ module lookup_engine #(
       in_flight <= in_flight + {{SLOT_W{1'b0}}, dispatches} - {{SLOT_W{1'b0}}, retires};
       writes_in_flight <= writes_in_flight + {{SLOT_W{1'b0}}, write_enters}
           - {{SLOT_W{1'b0}}, write_leaves};
+      erasures_in_flight <= erasures_in_flight + {{SLOT_W{1'b0}}, erasure_enters}
+          - {{SLOT_W{1'b0}}, erasure_leaves};
     end
   end
 
