@@ -25,7 +25,7 @@ const _: () = assert!(BUCKET_VOLUME_BYTES >= format::objects::header::VALUES_AT_
 /// Volumes that are listed in one request.
 const LISTED_AT_ONCE: usize = 4096;
 /// How long a deletion or closing waits for requests that are being answered.
-const UNUSED_WAIT: Duration = Duration::from_secs(2);
+const UNUSED_WAIT: Duration = Duration::from_secs(5);
 /// How often it looks whether they have ended.
 const UNUSED_LOOK: Duration = Duration::from_millis(5);
 

@@ -24,8 +24,8 @@ const IDLE_TIME_MAX: Duration = Duration::from_secs(5);
 /// Objects removed in one step.
 const STEP_ENTRIES: u64 = 128;
 /// Ranges freed at a time, and how long a step goes on with that: a cache whose items are written
-/// over frees as many as it writes.
-const TRIM_ENTRIES: u64 = 512;
+/// over frees as many as it writes. Ranges may be long, and who deletes the bucket waits for them.
+const TRIM_ENTRIES: u64 = 64;
 const TRIM_TIME: Duration = Duration::from_millis(10);
 /// Pause when all ranges were freed. A lap passes over every range that was freed since the last
 /// merge, so it is worth many ranges.

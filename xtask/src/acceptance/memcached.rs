@@ -36,13 +36,7 @@ pub(super) fn run(setting: &Setting) -> Result<(), Failure> {
     gomemcache(setting, &address)?;
     idle(setting, &port, &server)?;
     kept(setting, &port, "fill")?;
-    // A kill here has once damaged the bucket's index (docs/measurements/051): until that is mended
-    // it is made by hand.
-    if setting.short {
-        server.stop()?;
-    } else {
-        server.kill()?;
-    }
+    server.kill()?;
 
     let server = serve(&store, &options)?;
     kept(setting, &port, "check")?;

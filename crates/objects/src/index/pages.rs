@@ -10,6 +10,9 @@
 //! before the header is named by nobody yet. That holds because redb does not write over a page of
 //! its last commit.
 //!
+//! redb writes from any thread, between commits as well: a reader that finds the cache full writes
+//! what a commit has left there. So writes wait for a write-out, which forgets what it has written.
+//!
 //! Invariant: what [`StorageBackend::read`] gives is what redb wrote last, or what the volume holds
 //! of the last commit, or an error; never other bytes.
 
@@ -34,10 +37,8 @@ const CHUNK_BYTES: u64 = BLOCK_BYTES as u64;
 
 /// Chunks that are written at once: what the engine's write buffer has room for beside others.
 const CHUNKS_PER_WRITE: usize = 256;
-
 /// Bytes that are read ahead.
 const AHEAD_BYTES: u64 = 64 << 10;
-
 /// How chunks of the index are written: they are no duplicates, and die young.
 pub(crate) const UNINDEXED: WriteOptions =
     WriteOptions { durability: store::Durability::Acknowledged, unindexed: true };
@@ -48,6 +49,8 @@ type Chunk = Box<[u8; BLOCK_BYTES]>;
 pub(crate) struct Pages {
     volume: Arc<dyn BucketVolume>,
     uuid: [u8; 16],
+    /// Held by who changes `kept`, and through a whole write-out. Taken before `kept`.
+    writing: Mutex<()>,
     kept: RwLock<Kept>,
     /// Changes only while `kept` is held.
     ahead: Mutex<Ahead>,
@@ -102,8 +105,8 @@ impl Pages {
     fn with_length(volume: Arc<dyn BucketVolume>, uuid: [u8; 16], length_bytes: u64) -> Self {
         let kept =
             Kept { length_bytes, stored_length_bytes: length_bytes, changed: BTreeMap::new() };
-        let (kept, ahead) = (RwLock::new(kept), Mutex::default());
-        Self { volume, uuid, kept, ahead, discarded: AtomicBool::new(false) }
+        let (kept, discarded) = (RwLock::new(kept), AtomicBool::new(false));
+        Self { volume, uuid, writing: Mutex::default(), kept, ahead: Mutex::default(), discarded }
     }
 
     /// Those of the last commit, of which nobody says how many there are: for a salvage.
@@ -121,24 +124,30 @@ impl Pages {
         Ok(bytes)
     }
 
-    /// Ends this opening: what was not written out never happened, and redb gets errors only.
+    /// Ends this opening: what was not written out never happened, and redb gets errors only. Waits
+    /// for a write-out, so that who opens the volume next finds a whole commit.
     pub(crate) fn discard(&self) {
+        let _written_out = lock(&self.writing);
         self.discarded.store(true, Ordering::Release);
     }
 
     /// Makes the volume hold what redb has written, which is a commit of it. Returns how many
-    /// chunks were written.
+    /// chunks were written; none: these pages had been discarded, and nothing was written.
     ///
     /// # Errors
     /// [`RequestError`]; the volume holds the last commit as before, and these pages are to be
     /// discarded.
-    pub(crate) fn write_out(&self, reserved_for: ReservedFor) -> Result<u64, RequestError> {
+    pub(crate) fn write_out(&self, reserved_for: ReservedFor) -> Result<Option<u64>, RequestError> {
+        let writing = lock(&self.writing);
+        if self.check_open().is_err() {
+            return Ok(None);
+        }
         let written = {
             let kept = read(&self.kept);
             let (before, behind) = self.length_blocks(&kept);
             let writes = kept.in_order(before.as_ref(), behind.as_ref());
             if writes.is_empty() {
-                return Ok(0);
+                return Ok(Some(0));
             }
             let count = writes.len() as u64;
             let room = WriteRoom::of_chunks(count, runs_in(&writes));
@@ -152,14 +161,14 @@ impl Pages {
         kept.changed.clear();
         // It may hold what was there before.
         lock(&self.ahead).bytes.clear();
-        drop(kept);
+        drop((kept, writing));
         if length < stored {
             for copy_at in INDEX_COPIES_AT_BYTES {
                 // Room that does not come back yet; nothing is wrong if it does not.
                 let _ = self.volume.trim(copy_at + CHUNK_BYTES + length, stored - length);
             }
         }
-        Ok(written)
+        Ok(Some(written))
     }
 
     /// Blocks with the length: what is written before the pages, and what behind the header.
@@ -349,26 +358,6 @@ pub(crate) fn read_length(volume: &dyn BucketVolume, uuid: [u8; 16]) -> Result<u
     Err(IndexError::Damaged(failure.unwrap_or_default()))
 }
 
-/// What either copy of the length says, whatever bucket it is of: for a salvage without a header.
-pub(crate) fn read_length_of_any(
-    volume: &dyn BucketVolume,
-) -> Result<Option<IndexLength>, IndexError> {
-    let mut block = [0; BLOCK_BYTES];
-    for copy_at in INDEX_COPIES_AT_BYTES {
-        match volume.read_at(copy_at, &mut block) {
-            Ok(()) => {
-                if let Ok(length) = IndexLength::decode(&block) {
-                    return Ok(Some(length));
-                }
-            }
-            Err(error) if is_damage(&error) => {}
-            Err(RequestError::OutOfRange { .. }) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(None)
-}
-
 impl fmt::Debug for Pages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the pages of a bucket's index")
@@ -409,6 +398,7 @@ impl StorageBackend for PagesOfRedb {
         if len > INDEX_BYTES_MAX {
             return Err(io::Error::other("the index of a bucket ends at 7 TiB"));
         }
+        let _writing = lock(&self.0.writing);
         let mut kept = write(&self.0.kept);
         kept.changed.split_off(&len.next_multiple_of(CHUNK_BYTES));
         kept.length_bytes = len;
@@ -420,6 +410,7 @@ impl StorageBackend for PagesOfRedb {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let _writing = lock(&self.0.writing);
         self.0.check_open()?;
         let mut kept = write(&self.0.kept);
         let (mut at, mut data) = (offset, data);

@@ -2,6 +2,7 @@
 
 mod crashes;
 mod damage;
+mod evictions;
 mod kills;
 mod limits;
 mod model;

@@ -119,7 +119,8 @@ impl Handle {
         reserved_for: ReservedFor,
     ) -> Result<u64, Failure> {
         guarded(|| commit(self.database()?, changes, merged))?;
-        Ok(self.pages.write_out(reserved_for).map_err(IndexError::from)?)
+        let written = self.pages.write_out(reserved_for).map_err(IndexError::from)?;
+        written.ok_or(Failure::Stale)
     }
 }
 

@@ -71,7 +71,7 @@ fn the_length_is_written_first_when_it_grows_and_last_when_it_shrinks() {
         redb.set_len(length * chunk).unwrap();
         redb.write(0, &[byte; 320]).unwrap();
         redb.write((length - 2) * chunk, &[byte; 2 * CHUNK]).unwrap();
-        pages.write_out(ReservedFor::Writes).unwrap();
+        pages.write_out(ReservedFor::Writes).unwrap().unwrap();
         assert_eq!(read_length(&*volume, UUID).unwrap(), length * chunk);
         volume.written()[before..]
             .iter()
