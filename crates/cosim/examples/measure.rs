@@ -32,7 +32,7 @@ mod tables {
         Settings { fsms, bloom, page_tenths: DMA_TENTHS, write_cycles: 80, ..Settings::default() }
     }
 
-    /// A table of so many pages, each with two references, so that a batch of erasures frees none.
+    /// A table of this number of pages, each with two references: a batch of erasures frees none.
     fn table(pages: u64) -> Vec<(Digest, u32)> {
         (0..pages).map(|content| (spread(content), 2)).collect()
     }

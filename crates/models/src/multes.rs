@@ -17,7 +17,7 @@ const PADDING_BYTES: u64 = 9;
 /// Ethernet with preamble and gap, IP and TCP: what comes beside a value that fits one packet.
 const HEADER_BYTES: f64 = 78.0;
 
-/// Bytes a cycle that so many cores hash while values are long.
+/// Bytes a cycle that this number of cores hashes while values are long.
 #[must_use]
 pub fn hashed_bytes_per_cycle(cores: u32) -> f64 {
     f64::from(cores) * BLOCK_BYTES as f64 / CYCLES_PER_BLOCK as f64
@@ -37,7 +37,7 @@ pub fn hashing_margin(value_bytes: u64) -> f64 {
     hashed / brought
 }
 
-/// Round trips for so many elements of an array that are asked for together: its directory, then
+/// Round trips for several elements of an array that are asked for together: its directory, then
 /// the elements.
 #[must_use]
 pub fn array_round_trips(requests: u32) -> f64 {

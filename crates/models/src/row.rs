@@ -45,9 +45,9 @@ impl Paper {
 /// How far ours may be from the paper's.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub enum Tolerance {
-    /// Equal when rounded to so many decimals.
+    /// Equal when rounded to this number of decimals.
     Decimals(usize),
-    /// So many hundredths of the paper's value.
+    /// Within this number of hundredths of the paper's value.
     Percent(f64),
     /// So much in the row's own unit.
     Points(f64),

@@ -60,7 +60,7 @@ impl GbPerSecond {
         self.0 * 1e3 / CHUNK_BYTES as f64
     }
 
-    /// Of so many millions of chunks a second.
+    /// From millions of chunks a second.
     #[must_use]
     pub fn of_million_chunks(chunks: f64) -> Self {
         Self(chunks * CHUNK_BYTES as f64 / 1e3)
@@ -68,7 +68,7 @@ impl GbPerSecond {
 }
 
 impl Cycles {
-    /// Microseconds at a clock of so many MHz.
+    /// Microseconds at a clock of this many MHz.
     #[must_use]
     pub fn microseconds(self, clock_mhz: f64) -> f64 {
         self.0 as f64 / clock_mhz

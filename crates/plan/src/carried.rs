@@ -51,10 +51,10 @@ impl Bottleneck {
     }
 }
 
-/// What so many cores carry.
+/// What a number of cores carries.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
 pub struct Carried {
-    /// So many.
+    /// How many.
     pub cores: u32,
     /// Of clients, each second.
     pub bytes_per_second: f64,

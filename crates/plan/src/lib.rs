@@ -7,7 +7,7 @@
 //!   └─ measure.rs   the stages that compute, timed on this machine
 //! offload.rs   which stage is somebody else's: hashing, compression, look-ups
 //! needs.rs     cores, memory, tables, bandwidths for the demand
-//! carried.rs   the most that so many cores carry, and what stops them
+//! carried.rs   the most that a number of cores carries, and what stops them
 //! prices.rs    dollars, from a file or FIDR's;  bill.rs  what comes to what
 //! plot.rs      cores drawn
 //! ```

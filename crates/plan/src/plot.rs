@@ -1,4 +1,4 @@
-//! What so many cores carry, drawn.
+//! What each number of cores carries, drawn.
 
 use charts::{Form, Panel, PlotError, Series, SeriesLabelPosition, svg};
 

@@ -24,8 +24,8 @@ impl<T> Here<T> {
         Self { pid: process::id(), value: Mutex::new(Some(value)) }
     }
 
-    /// Works with the value. The caller has let go of the interpreter, or the work is short: two
-    /// threads that wait for each other's lock would wait for ever.
+    /// Works with the value. The caller has released the interpreter's lock, or the work is short:
+    /// two threads that wait for each other's lock would wait for ever.
     ///
     /// # Errors
     /// [`Kind::Forked`], [`Kind::Closed`]; what the work comes to.

@@ -10,7 +10,7 @@
 //!
 //! Invariants:
 //!
-//! * The interpreter is let go of wherever something is waited for, and no lock of ours is held
+//! * The interpreter's lock is released wherever something waits, and no lock of ours is held
 //!   while it is waited for.
 //! * A call that takes long looks for signals every few megabytes, so Ctrl-C ends it.
 //! * What another process opened is neither used nor dropped here (`here.rs`).

@@ -1,4 +1,4 @@
-//! What Python is told of objects and buckets: plain tuples, of which it makes its dataclasses.
+//! Objects and buckets as Python gets them: plain tuples, of which it makes its dataclasses.
 
 use buckets::BucketInfo;
 use format::objects::record::ETag;

@@ -49,7 +49,8 @@ impl Reader {
     /// What there is of a range.
     fn clipped(&self, offset: u64, length: u64) -> Result<usize, Refused> {
         let length = length.min(self.size_bytes.saturating_sub(offset));
-        usize::try_from(length).map_err(|_| Refused::bad_argument("so many bytes fit no memory"))
+        usize::try_from(length)
+            .map_err(|_| Refused::bad_argument("this length is more than memory can hold"))
     }
 }
 

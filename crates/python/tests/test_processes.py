@@ -101,7 +101,7 @@ def test_a_signal_ends_a_long_put_and_leaves_nothing(bucket):
 
 
 def test_other_threads_run_while_one_waits(bucket):
-    """The interpreter is let go of: a thread counts while another puts."""
+    """The interpreter's lock is released: a thread counts while another puts."""
     counted = [0]
     ended = threading.Event()
 

@@ -121,8 +121,8 @@ impl<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>> Rig<B> {
         self.pages.push_back(Page { digest, bytes });
     }
 
-    /// Goes on until there are so many answers since the last call and the device is quiet, and
-    /// gives them.
+    /// Goes on until this number of answers has come since the last call and the device is quiet,
+    /// and gives them.
     ///
     /// # Panics
     /// When nothing comes for a long time.

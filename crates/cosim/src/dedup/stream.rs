@@ -19,7 +19,8 @@ pub struct Stream {
     pub writes: u64,
     /// Erasures in sixteen; the rest are reads.
     pub erases: u64,
-    /// After so many operations writes and erasures change their shares, again and again; 0: never.
+    /// After this number of operations writes and erasures change their shares, again and again; 0:
+    /// never.
     pub swing: usize,
     /// Of a content; some meet in filters and buckets.
     pub digest: fn(u64) -> Digest,

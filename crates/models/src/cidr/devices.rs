@@ -15,7 +15,7 @@ use crate::flash::Trace;
 /// Blocks that lie together on a device.
 const STRIPE_BLOCKS: u64 = 8;
 
-/// Duplicates found in a trace that is striped over so many devices, in percent of its writes.
+/// Duplicates found in a trace that is striped over `devices`, in percent of its writes.
 #[must_use]
 pub fn found_on_devices(trace: &Trace, devices: u64) -> f64 {
     let mut stored = HashSet::new();

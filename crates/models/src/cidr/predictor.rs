@@ -33,7 +33,7 @@ impl Predicted {
     }
 }
 
-/// Guesses over a workload with a table of so many samples.
+/// Guesses over a workload with a table of this number of samples.
 #[must_use]
 pub fn predict(workload: &Workload, samples: u64) -> Predicted {
     let mut table: Vec<Option<u32>> = vec![None; samples.max(1) as usize];

@@ -3,7 +3,7 @@
 //!
 //! CIDR's rule is not in the texts. Ours: time goes in slots. Without a scheduler a slot's requests
 //! go to the device as one batch, and the batch takes as long as its busiest kind of cores. With
-//! one, the requests of so many slots are given to the device together, mixed, so that one kind's
+//! one, the requests of several slots are given to the device together, mixed, so that one kind's
 //! rush meets another's calm; nothing waits longer than those slots.
 
 use crate::dice::Dice;
@@ -21,8 +21,8 @@ pub struct Load {
     pub expand: u64,
 }
 
-/// Loads of a mix on average, of so many requests a slot, that change from slot to slot: half of
-/// them have twice the mix's reads or writes.
+/// Loads of a mix on average, of this number of requests a slot, that change from slot to slot:
+/// half of them have twice the mix's reads or writes.
 #[must_use]
 pub fn made_loads(mix: &Mix, slots: usize, requests: u64, seed: u64) -> Vec<Load> {
     let mut dice = Dice::new(seed);
@@ -45,8 +45,8 @@ pub fn made_loads(mix: &Mix, slots: usize, requests: u64, seed: u64) -> Vec<Load
     (0..slots).map(&mut slot).collect()
 }
 
-/// Rounds of the device for all loads, if so many slots are scheduled together. A round is what
-/// cores laid out for `mix` do of it.
+/// Rounds of the device for all loads, if this number of slots is scheduled together. A round is
+/// what cores laid out for `mix` do of it.
 #[must_use]
 pub fn rounds(mix: &Mix, loads: &[Load], slots_together: usize) -> f64 {
     let busiest = |loads: &[Load]| {

@@ -22,7 +22,8 @@ pub fn hash_cycles_per_page() -> f64 {
     CORE_CYCLES as f64 / CORES as f64
 }
 
-/// Of a hundred new pages, how many the filter of a bucket with so many entries takes for known.
+/// Of a hundred new pages, how many the filter of a bucket with this number of entries takes for
+/// known.
 #[must_use]
 pub fn bloom_false_percent(entries: u32) -> f64 {
     let bits = BLOOM_FUNCTIONS * entries as i32;

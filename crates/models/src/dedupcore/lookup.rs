@@ -139,7 +139,7 @@ impl State {
     }
 }
 
-/// The time of the one so many before the next; 0 if there was none.
+/// The time of the one that came this number before the next; 0 if there was none.
 fn before(times: &[u64], places: f64) -> u64 {
     times.len().checked_sub(places as usize).map_or(0, |place| times[place])
 }

@@ -60,8 +60,8 @@ pub fn deletion_gb(machines: usize, dispatch: Dispatch) -> f64 {
     gb_per_second(&Engine { machines, filters: true, dispatch }, &requests, Arrival::Fingerprint)
 }
 
-/// What is lost of what DMA brings, where so many of a hundred pages are new and the table has just
-/// room for them. None are old in the worst case.
+/// What is lost of what DMA brings, where this share of a hundred pages is new and the table has
+/// just room for them. None are old in the worst case.
 #[must_use]
 pub fn worst_loss_percent(engine: &Engine, new_percent: u64) -> f64 {
     let requests = Table::filled(100, BATCH, SEED).writes(BATCH, new_percent);

@@ -43,7 +43,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// So many pages at random, in percent of what the prototype holds, less so many.
+    /// Pages at random, in percent of what the prototype holds, less a number of pages.
     #[must_use]
     pub fn filled(percent: u64, free: u64, seed: u64) -> Self {
         let buckets = BUCKETS as usize;
@@ -60,7 +60,7 @@ impl Table {
         table
     }
 
-    /// So many writes, each of a new page with this chance, in percent.
+    /// A number of writes, each of a new page with this chance, in percent.
     pub fn writes(&mut self, count: u64, new_percent: u64) -> Vec<Request> {
         let mut write = |_| match self.dice.below(100) < new_percent {
             true => self.insert_new(),
@@ -69,7 +69,7 @@ impl Table {
         (0..count).map(&mut write).collect()
     }
 
-    /// So many erases of pages that nobody else refers to.
+    /// A number of erases of pages that nobody else refers to.
     pub fn erases(&mut self, count: u64) -> Vec<Request> {
         (0..count).map(|_| self.find_old(Verb::Erase)).collect()
     }

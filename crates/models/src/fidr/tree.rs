@@ -18,12 +18,12 @@ const URAM_BITS: u64 = 72;
 const NODE_BITS: u64 = 288;
 /// Levels of the large tree that lie in URAM, from the lowest up; those above fit in BRAM.
 const URAM_LEVELS: u32 = 3;
-/// A leaf splits or merges once in so many updates: half of its keys.
+/// A leaf splits or merges once in this number of updates: half of its keys.
 const UPDATES_PER_SPLIT: f64 = 8.0;
-/// A node above splits once in so many splits below it.
+/// A node above splits once in this number of splits below it.
 const SPLITS_PER_SPLIT: f64 = 2.0;
 
-/// A tree of so many levels on the chip.
+/// A tree of this number of levels on the chip.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     /// Levels without leaves.

@@ -7,7 +7,7 @@ pub enum Design {
     CidrPlus,
     /// Fingerprints in the NIC, no predictor, data from device to device.
     NicHashing,
-    /// And the table cache's tree and SSD queues in an engine, so many updates at once.
+    /// And the table cache's tree and SSD queues in an engine, with this number of updates at once.
     HardwareCache {
         /// Updates of the tree under way at once.
         updates: u32,

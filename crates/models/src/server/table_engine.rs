@@ -34,7 +34,7 @@ pub(super) static LEAVES: Parameter = Parameter::fitted(
 pub(super) static UPDATES_PER_MISS: Parameter =
     Parameter::derived("updates of a miss", 2.0, "", "section 5.5: insert and delete");
 
-/// The most that the engine gives for a workload with so many updates under way.
+/// The most that the engine gives for a workload with this number of updates under way.
 #[must_use]
 pub fn table_engine_gb(workload: &Workload, updates: u32) -> GbPerSecond {
     let serial = SERIAL.value;

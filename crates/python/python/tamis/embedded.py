@@ -26,7 +26,7 @@ CAPACITY_BYTES_MIN = 64 << 20
 MEMORY_BYTES_DEFAULT = 512 << 20
 PAGE_OBJECTS = 1000
 SLICE_BYTES = 1 << 20
-"""A buffer that is no `bytes` is copied in slices of so many bytes."""
+"""A buffer that is no `bytes` is copied in slices of this length."""
 
 _open_stores: "weakref.WeakValueDictionary[str, EmbeddedStore]" = weakref.WeakValueDictionary()
 _open_stores_lock = threading.RLock()

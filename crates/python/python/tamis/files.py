@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .types import Stored
 
 GATHERED_BYTES = 1 << 20
-"""Short writes are gathered to so many bytes."""
+"""Short writes are gathered to this length."""
 
 
 class ObjectFile(io.RawIOBase):

@@ -23,7 +23,7 @@ from .types import Buffer, BucketInfo, Listing, ObjectInfo, SnapshotInfo, Stored
 CONNECTIONS = 16
 """Ranges that are asked for at once."""
 PART_BYTES = 16 << 20
-"""A longer object is put in parts of so many bytes."""
+"""A longer object is put in parts of this length."""
 DELETED_AT_ONCE = 1000
 
 KINDS: Dict[str, Type[TamisError]] = {
