@@ -50,7 +50,8 @@ fn prepare(environment: &Path) -> Result<(), Failure> {
     }
     Program::new("python3").args(["-m", "venv", "--clear"]).path(environment).run()?;
     let pip = Program::new(environment.join("bin/pip"));
-    pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(PACKAGES).run()?;
+    let options = ["install", "--quiet", "--disable-pip-version-check", "--no-cache-dir"];
+    pip.args(options).args(PACKAGES).run()?;
     fs::write(&told, wanted).map_err(Failure::file(&told))
 }
 
