@@ -15,6 +15,15 @@ pub(crate) struct Counts {
 impl Counts {
     /// One check that held.
     pub(crate) const ONE: Counts = Counts { passed: 1, failed: 0 };
+
+    /// What a program comes to whose tests these are. One that failed without a failed test to show
+    /// for it, as a build does, is a failure.
+    pub(crate) fn of(self, outcome: Result<(), Failure>) -> Result<Counts, Failure> {
+        match outcome {
+            Err(failure) if self.failed == 0 => Err(failure),
+            _ => Ok(self),
+        }
+    }
 }
 
 /// The steps so far.

@@ -47,6 +47,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub use counting::DomainUsage;
 pub use domains::DomainQuotas;
 pub use error::BucketsError;
+pub use mapped::CopyError;
 pub use name::{BUCKET_NAME_BYTES_MAX, check_bucket_name};
 pub use opened::OpenBucket;
 pub use put::ObjectWriter;

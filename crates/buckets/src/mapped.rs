@@ -1,20 +1,71 @@
-//! Copies between buckets that share chunks: no bytes move.
+//! Copies between buckets: chunks that both may have are mapped, so that no bytes move; else bytes
+//! are read and written.
 
 use std::ops::Range;
 
 use format::objects::record::ETag;
 use md5::{Digest, Md5};
-use objects::bucket::{FinishOptions, PartWriter, Put, PutOptions, Reader};
+use objects::bucket::{BucketError, Condition, FinishOptions, PartWriter, Put, PutOptions, Reader};
 use objects::values::ChunkCopy;
-use store::RequestError;
+use store::{Durability, RequestError};
+use thiserror::Error;
 
 use crate::error::BucketsError;
+use crate::now_unix_ms;
 use crate::opened::OpenBucket;
 
 /// A copy is mapped from this length on: a shorter one is written as quickly.
 const MAPPED_BYTES_MIN: u64 = 1 << 20;
+/// Bytes that a copy moves at a time, where bytes have to be moved.
+const COPIED_BYTES: usize = 1 << 20;
+
+/// Why an object was not copied from one bucket into another.
+#[derive(Debug, Error)]
+pub enum CopyError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Source(BucketError),
+    /// Its copy cannot be put.
+    #[error(transparent)]
+    Target(BucketsError),
+}
 
 impl OpenBucket {
+    /// Copies an object of another bucket to a key of this one, with what its sender said of it.
+    ///
+    /// # Errors
+    /// [`CopyError`]; nothing has been put.
+    pub fn copy_object(
+        &self,
+        from: &Self,
+        reader: &mut Reader,
+        key: &[u8],
+        condition: Condition,
+        durability: Durability,
+    ) -> Result<Put, CopyError> {
+        let options = PutOptions {
+            metadata: reader.info().metadata.clone(),
+            expires_unix_ms: reader.info().expires_unix_ms,
+            condition,
+            durability,
+            now_ms: now_unix_ms(),
+        };
+        let mapped = self.map_object(from, reader, key, options.clone());
+        if let Some(put) = mapped.map_err(CopyError::Target)? {
+            return Ok(put);
+        }
+        let mut writer = self.put_hashed(key, options).map_err(CopyError::Target)?;
+        let (mut bytes, mut offset) = (vec![0; COPIED_BYTES], 0);
+        loop {
+            let length = reader.read_at(offset, &mut bytes).map_err(CopyError::Source)?;
+            if length == 0 {
+                return writer.finish().map_err(CopyError::Target);
+            }
+            writer.write(&bytes[..length]).map_err(CopyError::Target)?;
+            offset += length as u64;
+        }
+    }
+
     /// Copies an object of another bucket to a key of this one, with its ETag and checksums, where
     /// that needs no bytes to be moved. None: the object is short, or the buckets are of different
     /// dedup domains, and nothing has been done.

@@ -28,6 +28,15 @@ fn small(seed: u64) -> Settings {
 const MIXED: Stream =
     Stream { operations: 1500, contents: 200, writes: 8, erases: 5, swing: 0, digest: spread };
 
+/// Writes and erasures in turn, so that indices go to memory and come back.
+const SWINGING: Stream =
+    Stream { operations: 2000, contents: 600, writes: 1, erases: 14, swing: 1000, digest: spread };
+
+/// Pages that are there before the stream of [`SWINGING`] begins.
+fn full_table() -> Vec<(Digest, u32)> {
+    (0..600).map(|content| (spread(content), 1)).collect()
+}
+
 #[test]
 fn a_mixed_stream_in_few_buckets() {
     check(small(1), &MIXED, &[]);
@@ -72,18 +81,10 @@ fn a_full_table_says_so_exactly_and_takes_pages_again() {
 
 #[test]
 fn many_indices_come_back_through_memory() {
-    let table: Vec<(Digest, u32)> = (0..600).map(|content| (spread(content), 1)).collect();
+    let table = full_table();
     let settings = Settings { bucket_mask: 127, capacity: 700, ..small(8) };
-    let stream = Stream {
-        operations: 2000,
-        contents: 600,
-        writes: 1,
-        erases: 14,
-        swing: 1000,
-        digest: spread,
-    };
-    check(settings, &stream, &table);
-    let stream = Stream { operations: 3000, writes: 7, erases: 8, swing: 500, ..stream };
+    check(settings, &SWINGING, &table);
+    let stream = Stream { operations: 3000, writes: 7, erases: 8, swing: 500, ..SWINGING };
     check(Settings { seed: 9, ..settings }, &stream, &table);
 }
 
@@ -97,17 +98,8 @@ fn all_with(mutant: u8) {
     check(with(small(5)), &stream, &[]);
     check(with(Settings { count_max: 3, ..small(6) }), &Stream { contents: 10, ..short }, &[]);
     check(with(Settings { capacity: 40, ..small(7) }), &Stream { contents: 60, ..short }, &[]);
-    let table: Vec<(Digest, u32)> = (0..600).map(|content| (spread(content), 1)).collect();
     let settings = Settings { bucket_mask: 127, capacity: 700, ..small(9) };
-    let stream = Stream {
-        operations: 2000,
-        contents: 600,
-        writes: 1,
-        erases: 14,
-        swing: 1000,
-        digest: spread,
-    };
-    check(with(settings), &stream, &table);
+    check(with(settings), &SWINGING, &full_table());
 }
 
 #[test]

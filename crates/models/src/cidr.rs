@@ -11,7 +11,7 @@
 //! ```
 //!
 //! How the predictor and the scheduler work the texts do not say; ours are choices, told in their
-//! files. Traces are made ones (`flash`), since FIU's cannot be had here.
+//! files. Traces are made ones (`flash`): this project has no copy of FIU's.
 
 mod devices;
 mod fpga;

@@ -11,7 +11,7 @@ pub enum Kind {
     Exact,
     /// It comes out of a model; ours is to be near.
     Modelled,
-    /// It was measured on hardware or data that cannot be had.
+    /// It was measured on hardware or data that this project does not have.
     Physical,
     /// The paper does not say.
     Unknown,

@@ -49,7 +49,7 @@ pub enum Tolerance {
     Decimals(usize),
     /// Within this number of hundredths of the paper's value.
     Percent(f64),
-    /// So much in the row's own unit.
+    /// Within this much, in the row's own unit.
     Points(f64),
     /// Not below the paper's value.
     AtLeast,
@@ -172,7 +172,7 @@ impl Row {
         }
     }
 
-    /// What the authors measured on what cannot be had; there is none of ours.
+    /// What the authors measured on hardware or data that this project does not have; none is ours.
     #[must_use]
     pub fn physical(
         place: (Paper, &'static str, &'static str),

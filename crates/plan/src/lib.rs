@@ -1,4 +1,4 @@
-//! Room `plan`: what hardware a store needs for so much work, what is saturated first, and what it
+//! Room `plan`: what hardware a store needs for a workload, what is saturated first, and what it
 //! costs beside storing everything.
 //!
 //! ```text

@@ -17,10 +17,9 @@ use store::{Client, Compression, CreateOptions, Options, Store};
 use crate::errors::{Kind, Refused};
 use crate::here::Here;
 use crate::listing::{
-    BucketTuple, ObjectTuple, PageTuple, bucket_tuple, etag_text, list_options, object_tuple,
-    page_tuple, tags,
+    BucketTuple, ObjectTuple, PageTuple, bucket_tuple, list_options, object_tuple, page_tuple, tags,
 };
-use crate::putting::{PutWish, copy_between, durability};
+use crate::putting::{PutWish, durability};
 use crate::reader::Reader;
 use crate::weighing::{WeightTuple, changed_bytes, weigh};
 use crate::writer::{PutTuple, Writer};
@@ -195,10 +194,7 @@ impl Engine {
         let begin = || {
             let options = wish.into_options()?;
             let begun = self.writable(bucket)?.put_hashed(&key, options).map_err(Refused::from);
-            begun.map_err(|refused| {
-                let is_there = if_absent && refused.kind() == Kind::ConditionFailed;
-                refused.or_kind(is_there, Kind::Exists).of(bucket, &key)
-            })
+            begun.map_err(|refused| refused.of_put(if_absent, bucket, &key))
         };
         let writer = py.detach(begin)?;
         Ok(Writer::new(bucket, key, if_absent, writer))
@@ -286,19 +282,22 @@ impl Engine {
                 }
                 false => {
                     let source = self.open_bucket(&from_bucket)?;
-                    copy_between(&source, &from, &target, &to, (durable, condition))
+                    let found = source.get(&from, &Condition::None, now_unix_ms())?;
+                    let mut reader =
+                        found.ok_or_else(|| Refused::no_object(&from_bucket, &from))?;
+                    let durability = durability(durable);
+                    target
+                        .copy_object(&source, &mut reader, &to, condition, durability)
+                        .map_err(Refused::from)
                 }
             };
             copied.map_err(|refused| match refused.kind() {
                 Kind::NotFound => Refused::no_object(&from_bucket, &from),
-                kind => {
-                    let is_there = if_absent && kind == Kind::ConditionFailed;
-                    refused.or_kind(is_there, Kind::Exists).of(&to_bucket, &to)
-                }
+                _ => refused.of_put(if_absent, &to_bucket, &to),
             })
         };
         let Put { version, etag, size_bytes } = py.detach(copy)?;
-        Ok((version, etag_text(etag), size_bytes))
+        Ok((version, etag.to_string(), size_bytes))
     }
 
     /// Gives an object these tags instead of those it has.

@@ -7,7 +7,7 @@
 //! The classes are Python's, because some of them are kinds of `FileNotFoundError` and the like as
 //! well, so that libraries know them.
 
-use buckets::BucketsError;
+use buckets::{BucketsError, CopyError};
 use objects::bucket::BucketError;
 use objects::index::IndexError;
 use objects::values::ValueError;
@@ -83,9 +83,13 @@ impl Refused {
         Self { sentence: format!("{bucket}/{key}: {}", self.sentence), ..self }
     }
 
-    /// The same as another kind.
-    pub(crate) fn or_kind(self, is_other: bool, other: Kind) -> Self {
-        if is_other { Self { kind: other, ..self } } else { self }
+    /// The same, told of an object that was not put; with `if_absent` because there is one.
+    pub(crate) fn of_put(self, if_absent: bool, bucket: &str, key: &[u8]) -> Self {
+        let kind = match self.kind {
+            Kind::ConditionFailed if if_absent => Kind::Exists,
+            kind => kind,
+        };
+        Self { kind, ..self }.of(bucket, key)
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -133,6 +137,15 @@ impl From<BucketsError> for Refused {
 impl From<BucketError> for Refused {
     fn from(error: BucketError) -> Self {
         Self::new(kind_of_bucket(&error), error.to_string())
+    }
+}
+
+impl From<CopyError> for Refused {
+    fn from(error: CopyError) -> Self {
+        match error {
+            CopyError::Source(error) => error.into(),
+            CopyError::Target(error) => error.into(),
+        }
     }
 }
 

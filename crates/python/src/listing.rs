@@ -1,7 +1,6 @@
 //! Objects and buckets as Python gets them: plain tuples, of which it makes its dataclasses.
 
 use buckets::BucketInfo;
-use format::objects::record::ETag;
 use format::objects::record::metadata::{ContentHeader, Tags, UserMetadata};
 use objects::bucket::{ListOptions, Listing, Metadata, ObjectInfo};
 
@@ -32,7 +31,7 @@ pub(crate) fn object_tuple(key: Vec<u8>, info: &ObjectInfo) -> ObjectTuple {
     (
         key,
         info.size_bytes,
-        etag_text(info.etag),
+        info.etag.to_string(),
         info.version,
         info.created_unix_ms,
         info.expires_unix_ms,
@@ -60,11 +59,6 @@ pub(crate) fn list_options(
     limit: usize,
 ) -> ListOptions {
     ListOptions { prefix, delimiter, from, limit, now_ms: buckets::now_unix_ms() }
-}
-
-pub(crate) fn etag_text(etag: ETag) -> String {
-    let digest: String = etag.md5.iter().map(|byte| format!("{byte:02x}")).collect();
-    etag.parts.map_or(digest.clone(), |parts| format!("{digest}-{parts}"))
 }
 
 pub(crate) fn user_metadata(pairs: Vec<(String, String)>) -> Result<UserMetadata, Refused> {

@@ -4,9 +4,8 @@ use buckets::ObjectWriter;
 use objects::bucket::Put;
 use pyo3::prelude::{PyResult, Python, pyclass, pymethods};
 
-use crate::errors::{Kind, Refused};
+use crate::errors::Refused;
 use crate::here::Here;
-use crate::listing::etag_text;
 
 /// Bytes between two looks for signals.
 const PIECE_BYTES: usize = 4 << 20;
@@ -29,8 +28,7 @@ impl Writer {
     }
 
     fn told(&self, refused: Refused) -> Refused {
-        let is_there = self.if_absent && refused.kind() == Kind::ConditionFailed;
-        refused.or_kind(is_there, Kind::Exists).of(&self.bucket, &self.key)
+        refused.of_put(self.if_absent, &self.bucket, &self.key)
     }
 }
 
@@ -53,7 +51,7 @@ impl Writer {
             writer.finish().map_err(|error| self.told(error.into()))
         };
         let Put { version, etag, size_bytes } = py.detach(finish)?;
-        Ok((version, etag_text(etag), size_bytes))
+        Ok((version, etag.to_string(), size_bytes))
     }
 
     /// Gives up: nothing was put.

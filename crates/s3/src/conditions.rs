@@ -84,7 +84,7 @@ fn known(etag: &s3s::dto::ETag) -> Vec<format::objects::record::ETag> {
 
 fn not_modified(info: &ObjectInfo) -> S3Error {
     let mut error = s3_error!(NotModified);
-    let etag = format!("\"{}\"", etags::text(&info.etag));
+    let etag = format!("\"{}\"", info.etag);
     if let Ok(etag) = etag.parse() {
         error.set_headers([(hyper::header::ETAG, etag)].into_iter().collect());
     }

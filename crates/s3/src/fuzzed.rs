@@ -19,7 +19,7 @@ use crate::{copy, etags, listing, refused, uploads, xml};
 pub fn text(text: &str) {
     assert_eq!(percent_decoded(&percent_encoded(text)).as_deref(), Some(text));
     if let Some(etag) = etags::parse(text) {
-        assert_eq!(etags::parse(&etags::text(&etag)), Some(etag));
+        assert_eq!(etags::parse(&etag.to_string()), Some(etag));
     }
     if let Ok(range) = copy::parse_range(text) {
         assert!(range.start < range.end);

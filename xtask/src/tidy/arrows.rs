@@ -80,7 +80,7 @@ const ARROWS: [(&str, &[&str]); 35] = [
             "mutants",
         ],
     ),
-    ("cosim", &["store", "engine", "reduce", "format"]),
+    ("cosim", &[]),
     (
         "cli",
         &[

@@ -1,7 +1,6 @@
 //! The verbs of buckets and objects on a store that is open in this process.
 
-use buckets::{BucketInfo, Buckets, NewBucket, ObjectWriter, OpenBucket, now_unix_ms};
-use format::objects::record::ETag;
+use buckets::{BucketInfo, Buckets, CopyError, NewBucket, ObjectWriter, OpenBucket, now_unix_ms};
 use format::objects::record::metadata::{ContentHeader, ContentHeaders};
 use objects::bucket::{
     Condition, CopyOptions, DeleteOptions, ListOptions, ObjectInfo, Put, PutOptions, Reader,
@@ -18,9 +17,6 @@ use super::verbs::{
 };
 use crate::error::ControlError;
 use crate::protocol::{Refusal, RefusalKind};
-
-/// Bytes that a copy between buckets moves at a time.
-const COPIED_BYTES: usize = 1 << 20;
 
 type Done<T> = Result<T, ControlError>;
 
@@ -152,38 +148,19 @@ pub(crate) fn copy_object(buckets: &Buckets, wish: CopyObject) -> Done<ObjectPut
     Ok(put_shown(&put))
 }
 
-/// Copies an object from one bucket into another: chunks that both may share are mapped. Else its
-/// bytes are read and written.
+/// Copies an object from one bucket into another.
 fn copy_between(buckets: &Buckets, wish: CopyObject) -> Done<ObjectPut> {
     let CopyObject { from_bucket, from, to_bucket, to, if_absent } = wish;
     let (source, target) = (buckets.open(&from_bucket)?, writable(buckets, &to_bucket)?);
     let found = source.get(&from.0, &Condition::None, now_unix_ms())?;
     let mut reader = found.ok_or_else(|| no_object(&from_bucket, &from))?;
-    let info = reader.info();
-    let options = PutOptions {
-        metadata: info.metadata.clone(),
-        expires_unix_ms: info.expires_unix_ms,
-        condition: condition(if_absent),
-        durability: Durability::Durable,
-        now_ms: now_unix_ms(),
-    };
-    let of_target = |error| of_put(&to_bucket, &to, error);
-    let mapped = target.map_object(&source, &mut reader, &to.0, options.clone());
-    if let Some(put) = mapped.map_err(of_target)? {
-        return Ok(put_shown(&put));
-    }
-    let mut writer = target.put_hashed(&to.0, options).map_err(of_target)?;
-    let (mut bytes, mut offset) = (vec![0; COPIED_BYTES], 0);
-    loop {
-        let length = reader.read_at(offset, &mut bytes);
-        let length = length.map_err(|error| of_key(&from_bucket, &from, error))?;
-        if length == 0 {
-            break;
-        }
-        writer.write(&bytes[..length]).map_err(of_target)?;
-        offset += length as u64;
-    }
-    Ok(put_shown(&writer.finish().map_err(of_target)?))
+    let (condition, durability) = (condition(if_absent), Durability::Durable);
+    let copied = target.copy_object(&source, &mut reader, &to.0, condition, durability);
+    let put = copied.map_err(|error| match error {
+        CopyError::Source(error) => of_key(&from_bucket, &from, error),
+        CopyError::Target(error) => of_put(&to_bucket, &to, error),
+    })?;
+    Ok(put_shown(&put))
 }
 
 /// Opens an object to be read.
@@ -259,7 +236,7 @@ fn condition(if_absent: bool) -> Condition {
 
 fn put_shown(put: &Put) -> ObjectPut {
     let Put { version, etag, size_bytes } = *put;
-    ObjectPut { size_bytes, etag: etag_text(etag), object_version: version }
+    ObjectPut { size_bytes, etag: etag.to_string(), object_version: version }
 }
 
 pub(crate) fn shown(key: ObjectKey, info: &ObjectInfo) -> ObjectShown {
@@ -267,15 +244,10 @@ pub(crate) fn shown(key: ObjectKey, info: &ObjectInfo) -> ObjectShown {
     ObjectShown {
         key,
         size_bytes: info.size_bytes,
-        etag: etag_text(info.etag),
+        etag: info.etag.to_string(),
         object_version: info.version,
         created_unix_ms: info.created_unix_ms,
         expires_unix_ms: info.expires_unix_ms,
         content_type: content_type.map(str::to_owned),
     }
-}
-
-fn etag_text(etag: ETag) -> String {
-    let digest: String = etag.md5.iter().map(|byte| format!("{byte:02x}")).collect();
-    etag.parts.map_or(digest.clone(), |parts| format!("{digest}-{parts}"))
 }

@@ -1,7 +1,7 @@
 //! The memory beside the core: sparse lines in three regions, with latency.
 //!
-//! A read sees what had landed when it was accepted; a write lands when it is reported. So whoever
-//! reads a line before his write of it was reported gets the old one. The reads of one client are
+//! A read gets the line as it is when the read is accepted. A write changes the line when it is
+//! reported, so a read that comes before that gets the old one. The reads of one client are
 //! answered in their order, and so are its writes reported; one answer and one report a cycle.
 
 use std::collections::{BTreeMap, HashMap};

@@ -74,7 +74,7 @@ impl<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>> Rig<B> {
         let mut device = Device::new(DEVICE_CYCLES, chance(2));
         for (index, (digest, count)) in (0..).zip(table) {
             insert(&mut memory, settings.bucket_mask, digest, *count, index);
-            // Whoever reads it gets what `page_of` says; a full table has more pages than memory.
+            // A read of it returns what `page_of` says: a full table has more pages than memory.
             let (bytes, digest, count) = (Vec::new(), *digest, *count);
             device.store(index, Stored { bytes, digest, count });
         }

@@ -12,6 +12,8 @@
 pub mod metadata;
 mod parts;
 
+use std::fmt;
+
 use crate::checksum::{crc32c, crc32c_append};
 use crate::error::{FormatError, Structure};
 use crate::field::{array_at, put_bytes, put_u32, put_u64, u32_at, u64_at};
@@ -74,6 +76,14 @@ pub struct ETag {
     pub md5: [u8; 16],
     /// How many parts the object was put together from, 1 to [`PARTS_MAX`]; none: it was put whole.
     pub parts: Option<u16>,
+}
+
+/// 32 hexadecimal digits, and behind a hyphen the number of parts, as headers of S3 have it.
+impl fmt::Display for ETag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.md5.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        self.parts.map_or(Ok(()), |parts| write!(f, "-{parts}"))
+    }
 }
 
 /// Where the bytes of an object are.

@@ -17,7 +17,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// With so much written, and of it so much unique.
+    /// Of a share of writes, and the share of them that is unique.
     #[must_use]
     pub fn of(write_share: f64, unique_share: f64) -> Self {
         Self {

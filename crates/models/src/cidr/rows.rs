@@ -75,8 +75,8 @@ fn large_chunks() -> Vec<Row> {
         |trace: &Trace| large_chunk_io(trace).total() as f64 / small_chunk_io(trace).total() as f64;
     vec![
         Row::physical(at("R0"), "I/O with chunks of 32 KiB beside 4 KiB, at most", "x", 17.5).note(
-            "on FIU's traces, not to be had here; for a block that a client writes ours moves \
-             15 at most, 7 and 8",
+            "on FIU's traces, of which this project has no copy; for a block that a client writes \
+             ours moves 15 at most, 7 and 8",
         ),
         Row::statement(
             at("R1"),

@@ -56,7 +56,7 @@ pub(super) static ANSWERED: Parameter =
 pub enum Dispatch {
     /// In turn, answered in order.
     Ordered,
-    /// To whoever is free first, answered as it comes.
+    /// To the first machine that is idle, answered as it ends.
     Ready,
 }
 

@@ -15,7 +15,7 @@ const DRAM_DOLLARS_PER_GB: f64 = 5.5;
 const CPU_DOLLARS: f64 = 7000.0;
 const CPU_CORES: f64 = 22.0;
 const FPGA_DOLLARS: f64 = 7000.0;
-/// Of an FPGA so much can be used.
+/// The share of an FPGA that can be used.
 const FPGA_USABLE: f64 = 0.7;
 /// Of an FPGA, what reduction adds to a NIC of 8 GB/s (Table 4; the rest is any NIC's).
 const NIC_UTILISATION: f64 = 0.107;
@@ -62,7 +62,7 @@ impl Bill {
     }
 }
 
-/// For so much data that clients see, at half duplicates and half the size.
+/// Of data that clients see, half of it duplicates, compressed to half.
 #[must_use]
 pub fn bill(effective: Bytes, rate: GbPerSecond) -> Bill {
     let logical_gb = effective.gigabytes();

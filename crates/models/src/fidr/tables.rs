@@ -13,7 +13,7 @@ const HASH_PBN_ENTRY_BYTES: u64 = FINGERPRINT_BYTES + PBN_BYTES;
 /// Entries of a bucket.
 pub const ENTRIES_PER_BUCKET: u64 = BUCKET_BYTES / HASH_PBN_ENTRY_BYTES;
 
-/// Bytes of the entries for so much unique data; buckets that are not full take more.
+/// Bytes of the entries for unique data; buckets that are not full take more.
 #[must_use]
 pub fn hash_pbn_bytes(unique: Bytes) -> Bytes {
     Bytes(unique.0 / CHUNK_BYTES * HASH_PBN_ENTRY_BYTES)

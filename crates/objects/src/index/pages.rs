@@ -342,20 +342,27 @@ fn runs(places: impl Iterator<Item = u64>, bytes: &[u8]) -> Vec<(u64, &[u8])> {
 /// The length of the pages, from either copy.
 pub(crate) fn read_length(volume: &dyn BucketVolume, uuid: [u8; 16]) -> Result<u64, IndexError> {
     let mut failure = None;
-    let mut block = [0; BLOCK_BYTES];
     for copy_at in INDEX_COPIES_AT_BYTES {
-        let found = match volume.read_at(copy_at, &mut block) {
-            Ok(()) => IndexLength::decode(&block).map_err(|error| error.to_string()),
-            Err(error) if is_damage(&error) => Err(error.to_string()),
-            Err(error) => return Err(error.into()),
-        };
-        match found {
+        match read_length_copy(volume, copy_at)? {
             Ok(length) if length.uuid == uuid => return Ok(length.length_bytes),
             Ok(_) => failure = Some("its length is another bucket's".to_owned()),
             Err(error) => failure = Some(error),
         }
     }
     Err(IndexError::Damaged(failure.unwrap_or_default()))
+}
+
+/// One copy of the length, or what is wrong with it.
+pub(crate) fn read_length_copy(
+    volume: &dyn BucketVolume,
+    copy_at: u64,
+) -> Result<Result<IndexLength, String>, RequestError> {
+    let mut block = [0; BLOCK_BYTES];
+    match volume.read_at(copy_at, &mut block) {
+        Ok(()) => Ok(IndexLength::decode(&block).map_err(|error| error.to_string())),
+        Err(error) if is_damage(&error) => Ok(Err(error.to_string())),
+        Err(error) => Err(error),
+    }
 }
 
 impl fmt::Debug for Pages {

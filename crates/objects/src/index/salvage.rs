@@ -16,14 +16,13 @@ mod walk;
 
 use std::sync::Arc;
 
-use format::BLOCK_BYTES;
 use format::objects::header::{BucketHeader, INDEX_COPIES_AT_BYTES, IndexLength};
 use format::objects::index_page::{FirstPage, PageRef};
 use format::objects::log::LoggedChange;
 use store::RequestError;
 
 use crate::index::options::IndexCreateOptions;
-use crate::index::pages::{Pages, is_damage, read_length};
+use crate::index::pages::{Pages, is_damage, read_length, read_length_copy};
 use crate::index::replay::{oldest_group, replay_readable};
 use crate::index::volume_index::read_header;
 use crate::index::{Change, IndexError, Table};
@@ -198,15 +197,10 @@ fn change_of(change: LoggedChange<'_>) -> Option<Change> {
 
 /// What either copy of the length says, whatever bucket it is of: for a salvage without a header.
 fn read_length_of_any(volume: &dyn BucketVolume) -> Result<Option<IndexLength>, IndexError> {
-    let mut block = [0; BLOCK_BYTES];
     for copy_at in INDEX_COPIES_AT_BYTES {
-        match volume.read_at(copy_at, &mut block) {
-            Ok(()) => {
-                if let Ok(length) = IndexLength::decode(&block) {
-                    return Ok(Some(length));
-                }
-            }
-            Err(error) if is_damage(&error) => {}
+        match read_length_copy(volume, copy_at) {
+            Ok(Ok(length)) => return Ok(Some(length)),
+            Ok(Err(_)) => {}
             Err(RequestError::OutOfRange { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         }

@@ -105,7 +105,7 @@ class StoredArray:
         return whole if dtype is None else whole.astype(dtype)
 
     def close(self) -> None:
-        """Lets go of the object."""
+        """Closes the object."""
         self._reading.close()
 
     def __enter__(self) -> "StoredArray":

@@ -62,7 +62,7 @@ class Reading(ABC):
         """Bytes of many ranges `(offset, length)`, in their order."""
 
     def close(self) -> None:
-        """Lets go of the object."""
+        """Closes the object."""
 
 
 class Writing(ABC):
