@@ -3,10 +3,10 @@
 //! Each seed is one run (`lab`'s head says of what). A seed that fails is made short and printed as
 //! a script, which `lab replay` runs again.
 //!
-//! With `--features mutants` there is also `canary`: known bugs, each of which must be found.
+//! A debug build also has `canary`: known bugs, each of which must be found.
 
 mod buckets;
-#[cfg(feature = "mutants")]
+#[cfg(debug_assertions)]
 mod canary;
 mod fill;
 mod night;
@@ -49,7 +49,7 @@ enum Command {
         folder: PathBuf,
     },
     /// Let known bugs live, one at a time: the simulator must find each.
-    #[cfg(feature = "mutants")]
+    #[cfg(debug_assertions)]
     Canary(canary::Arguments),
     /// Damage stores, check, open and repair them: what is read is right or an error.
     Damage {
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         Command::Objects(arguments) => buckets::objects(&arguments),
         Command::Replay { file } => replay(&file),
         Command::Image { version, folder } => make_image(version, &folder),
-        #[cfg(feature = "mutants")]
+        #[cfg(debug_assertions)]
         Command::Canary(arguments) => canary::run(&arguments),
         Command::Damage { seed, hits, twice, from, json } => {
             damage(seed, from..from + hits, twice, json)

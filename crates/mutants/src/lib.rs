@@ -2,10 +2,10 @@
 //!
 //! A test that has never failed proves little, and a simulator that found nothing for a month may
 //! be right or blind. So the engine carries bugs on purpose: where a promise is kept, a word asks
-//! [`mutant!`] whether to break it. Without the feature `alive` the answer is the constant `false`
-//! and no code is left of the question; a build without debug assertions that has the feature does
-//! not compile. With it, `lab canary` lets one bug live in each thread and simulates until it is
-//! found.
+//! [`mutant!`] whether to break it. In a build without debug assertions the answer is the constant
+//! `false`, and no code is left of the question: no release can lose data by it. In the others no
+//! bug lives until a program asks for one, as `lab canary` does: it lets one live in each thread
+//! and simulates until it is found.
 //!
 //! A mutant is one decision left out or turned round, as a slip of the keyboard or a wrong thought
 //! would do it. What it does is said here; where, the compiler finds.
@@ -14,10 +14,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
-#[cfg(all(feature = "alive", not(debug_assertions)))]
-compile_error!("`mutants/alive` plants bugs that lose data: no optimised build may have it");
-
-#[cfg(feature = "alive")]
+#[cfg(debug_assertions)]
 use std::cell::Cell;
 
 /// A bug that can be let live.
@@ -299,28 +296,28 @@ macro_rules! mutant {
 }
 
 /// Whether this bug lives; [`mutant!`] says it shorter.
-#[cfg(not(feature = "alive"))]
+#[cfg(not(debug_assertions))]
 #[inline(always)]
 #[must_use]
 pub const fn is_alive(_: Mutant) -> bool {
     false
 }
 
-#[cfg(feature = "alive")]
+#[cfg(debug_assertions)]
 thread_local! {
     /// The one that lives. A simulation is one thread, so several are hunted beside each other.
     static ALIVE: Cell<Option<Mutant>> = const { Cell::new(None) };
 }
 
 /// Whether this bug lives; [`mutant!`] says it shorter.
-#[cfg(feature = "alive")]
+#[cfg(debug_assertions)]
 #[must_use]
 pub fn is_alive(mutant: Mutant) -> bool {
     ALIVE.get() == Some(mutant)
 }
 
 /// Lets one bug live in this thread, or none.
-#[cfg(feature = "alive")]
+#[cfg(debug_assertions)]
 pub fn let_live(mutant: Option<Mutant>) {
     ALIVE.set(mutant);
 }
@@ -336,10 +333,23 @@ mod tests {
         }
     }
 
-    #[cfg(not(feature = "alive"))]
+    #[cfg(not(debug_assertions))]
     #[test]
-    fn without_the_feature_nothing_lives() {
+    fn no_release_has_mutants() {
         const { assert!(!mutant!(ForgetsRelease)) };
-        assert!(Mutant::ALL.into_iter().all(|mutant| !super::is_alive(mutant)));
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    fn only_what_was_asked_for_lives_and_in_its_thread_alone() {
+        let living = || Mutant::ALL.into_iter().filter(|&mutant| super::is_alive(mutant)).count();
+        assert_eq!(living(), 0);
+        super::let_live(Some(Mutant::ForgetsRelease));
+        assert!(mutant!(ForgetsRelease));
+        assert_eq!(living(), 1);
+        let elsewhere = std::thread::spawn(|| mutant!(ForgetsRelease)).join();
+        assert!(!elsewhere.unwrap());
+        super::let_live(None);
+        assert_eq!(living(), 0);
     }
 }
