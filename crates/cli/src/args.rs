@@ -14,6 +14,7 @@ mod health;
 mod images;
 mod objects;
 mod options;
+mod plan;
 mod replay;
 mod serve;
 mod snapshot;
@@ -43,6 +44,7 @@ pub(crate) use health::{CheckArgs, ScrubArgs, StatsArgs};
 pub(crate) use images::{EstimateArgs, ExportArgs, ImportArgs};
 pub(crate) use objects::{CpArgs, GetArgs, LsArgs, PutArgs, RmArgs};
 pub(crate) use options::{Confirm, EngineArgs, Force};
+pub(crate) use plan::PlanArgs;
 pub(crate) use replay::ReplayArgs;
 pub(crate) use serve::ServeArgs;
 pub(crate) use snapshot::{
@@ -174,6 +176,7 @@ pub(crate) enum Command {
     Import(ImportArgs),
     Export(ExportArgs),
     Estimate(EstimateArgs),
+    Plan(PlanArgs),
     #[command(subcommand)]
     Bench(BenchCommand),
     Replay(ReplayArgs),

@@ -8,6 +8,8 @@ mod exit;
 pub(crate) mod facts;
 pub(crate) mod place;
 mod store;
+mod stream_not_applied;
+mod unplannable;
 pub(crate) mod way_out;
 
 use std::io;
@@ -24,6 +26,8 @@ pub(crate) use self::absent::Present;
 pub(crate) use self::buckets::BucketsError;
 pub(crate) use self::exit::Exit;
 pub(crate) use self::place::PlaceError;
+pub(crate) use self::stream_not_applied::StreamNotApplied;
+pub(crate) use self::unplannable::Unplannable;
 use crate::shell::shell_path;
 use crate::size::{counted, human_bytes};
 
@@ -325,21 +329,8 @@ pub(crate) enum CliError {
     StreamTooLong { at_bytes: u64 },
     #[error("the stream cannot be read at byte {at_bytes}: {source}")]
     StreamUnreadable { at_bytes: u64, source: io::Error },
-    #[error(
-        "the stream holds what changed since snapshot {base}, and its base {volume}@{base} is not \
-         in this store: import the stream that ends at {base} first"
-    )]
-    NoBase { volume: String, base: String },
-    #[error(
-        "{volume}@{base} is not the snapshot that the stream is based on: it was taken of another \
-         volume or at another moment, has another size or holds other bytes"
-    )]
-    OtherBase { volume: String, base: String },
-    #[error(
-        "volume {volume} has changed since {volume}@{base}: add --overwrite to give these changes \
-         up; a clone of a snapshot that you take now keeps them"
-    )]
-    ChangedSinceBase { volume: String, base: String },
+    #[error(transparent)]
+    StreamNotApplied(#[from] StreamNotApplied),
     #[error(
         "{replaced} is what {volume} held before an import that was killed, and would be lost: go \
          back to it with `tamis snapshot rollback`, or delete it, first"
@@ -350,11 +341,6 @@ pub(crate) enum CliError {
          repeated, begins with that"
     )]
     NotUndone { volume: String, error: Box<CliError>, source: Box<CliError> },
-    #[error(
-        "the stream was applied, and {volume} does not hold what {target} is said to hold; nothing \
-         of it was kept"
-    )]
-    NotTheTarget { volume: String, target: String },
     #[error("nothing was changed")]
     NotConfirmed,
     #[error("nothing was changed: \"{question}\" needs a terminal to be asked at, or --yes")]
@@ -367,6 +353,8 @@ pub(crate) enum CliError {
     TooFewDescriptors { wished: u64, most: u64, descriptors_max: u64 },
     #[error("{action}: {source}")]
     System { action: &'static str, source: io::Error },
+    #[error(transparent)]
+    Unplannable(#[from] Unplannable),
     #[error("the store's thread ended without a word: this is a defect of tamis, please report it")]
     EngineVanished,
     #[error("{}{}", .0, way_out::of_plan(.0))]

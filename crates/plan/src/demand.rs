@@ -1,7 +1,5 @@
 //! What clients want of a store.
 
-use std::fmt::{self, Display, Formatter};
-
 use serde::Serialize;
 
 /// What clients want. Shares are between 0 and 1.
@@ -22,46 +20,7 @@ pub struct Demand {
     pub capacity_bytes: f64,
 }
 
-/// A demand that makes no sense, and which part of it.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum DemandError {
-    /// Nothing is asked for.
-    NoThroughput,
-    /// A share is not between 0 and 1.
-    NoShare(&'static str),
-}
-
-impl std::error::Error for DemandError {}
-
-impl Display for DemandError {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoThroughput => write!(f, "a plan is for more than no bytes a second"),
-            Self::NoShare(what) => write!(f, "{what} are between 0 and 100 percent"),
-        }
-    }
-}
-
 impl Demand {
-    /// The same, if it makes sense.
-    ///
-    /// # Errors
-    /// [`DemandError`] names the part that does not.
-    pub fn checked(self) -> Result<Self, DemandError> {
-        if !self.bytes_per_second.is_finite() || self.bytes_per_second <= 0.0 {
-            return Err(DemandError::NoThroughput);
-        }
-        let shares = [
-            ("reads", self.read_share),
-            ("duplicates", self.duplicate_share),
-            ("compressed bytes", self.compressed_share),
-        ];
-        match shares.into_iter().find(|(_, share)| !(0.0..=1.0).contains(share)) {
-            Some((what, _)) => Err(DemandError::NoShare(what)),
-            None => Ok(self),
-        }
-    }
-
     /// Of all bytes, those that are written.
     #[must_use]
     pub fn write_share(&self) -> f64 {

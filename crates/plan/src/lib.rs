@@ -15,7 +15,7 @@
 //! A model of stages that add up: each chunk passes through copying, fingerprint, look-up and, if
 //! it is unique, compression; all but the look-up, which is one thread's, spread over cores. It
 //! knows no queues, so it says what a machine can carry and nothing of latency. There is no store
-//! here and no engine. No command calls it yet.
+//! here and no engine; `tamis plan` shows it.
 
 #![cfg_attr(
     test,
@@ -36,7 +36,7 @@ pub use bill::{Bill, bill};
 pub use carried::{Bottleneck, CORES, Carried, Machine, carried};
 pub use charts::PlotError;
 pub use costs::StageCosts;
-pub use demand::{Demand, DemandError};
+pub use demand::Demand;
 pub use measure::{Sample, measure};
 pub use needs::{Needs, needs};
 pub use offload::Offload;

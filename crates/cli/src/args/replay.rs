@@ -7,7 +7,7 @@ use traces::WorkloadKind;
 
 use super::options::{EngineArgs, Format};
 use super::values::{
-    parse_chunk_size, parse_compressible, parse_count, parse_requests, parse_workload,
+    parse_chunk_size, parse_count, parse_requests, parse_whole_percent, parse_workload,
 };
 use crate::size::parse_size;
 
@@ -66,7 +66,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) request_buffer: Option<u64>,
     /// How much of each content goes away when it is compressed
-    #[arg(long, value_name = "PERCENT", value_parser = parse_compressible, default_value = "50%")]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_whole_percent, default_value = "50%")]
     pub(crate) compressible: u8,
     /// Read everything back at the end and compare it
     #[arg(long)]

@@ -415,7 +415,7 @@ pub(super) fn parse_writes(text: &str) -> Result<usize, String> {
 }
 
 /// `50%`, or the number alone; nothing at all as well.
-pub(super) fn parse_compressible(text: &str) -> Result<u8, String> {
+pub(super) fn parse_whole_percent(text: &str) -> Result<u8, String> {
     let number = text.strip_suffix('%').unwrap_or(text).parse().ok();
     let percent = number.filter(|percent| (0..=100).contains(percent));
     percent.ok_or_else(|| "use a percentage from 0% to 100%".to_owned())

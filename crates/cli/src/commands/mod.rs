@@ -20,6 +20,7 @@ mod import;
 mod in_flight;
 mod init;
 mod objects;
+mod plan;
 mod replay;
 mod scratch;
 mod scrub;
@@ -52,6 +53,7 @@ pub(crate) fn run(command: Command) -> Result<(), CliError> {
         Command::Export(args) => export::run(&args),
         Command::Bench(command) => bench::run(&command),
         Command::Estimate(args) => estimate::run(args),
+        Command::Plan(args) => plan::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Explain(args) => explain::run(&args),

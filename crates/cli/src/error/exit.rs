@@ -12,7 +12,7 @@ use memcached_door::DoorError;
 use nbd::client::ClientError;
 use nbd::wire::Errno;
 
-use super::{CliError, SIGNAL_EXIT_BASE};
+use super::{CliError, SIGNAL_EXIT_BASE, StreamNotApplied};
 
 /// What the exit codes mean.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl CliError {
             Self::NoStore { .. }
             | Self::NoVolume { .. }
             | Self::NoDataFile { .. }
-            | Self::NoBase { .. } => Exit::NotFound,
+            | Self::StreamNotApplied(StreamNotApplied::NoBase { .. }) => Exit::NotFound,
             Self::Place(error) => error.exit(),
             Self::Buckets(error) => error.exit(),
             Self::Accounts(error) => exit_of_accounts(error),
@@ -59,7 +59,7 @@ impl CliError {
             Self::StoreExists { .. }
             | Self::VolumeHoldsData { .. }
             | Self::OtherSetting { .. }
-            | Self::ChangedSinceBase { .. }
+            | Self::StreamNotApplied(StreamNotApplied::ChangedSinceBase { .. })
             | Self::PutAsideStill { .. }
             | Self::OutputExists { .. }
             | Self::TraceExists { .. } => Exit::Exists,
@@ -84,7 +84,7 @@ impl CliError {
             | Self::StreamTooLong { .. }
             | Self::WrongBytes { .. }
             | Self::NotExact { .. }
-            | Self::NotTheTarget { .. } => Exit::Damage,
+            | Self::StreamNotApplied(StreamNotApplied::NotTheTarget { .. }) => Exit::Damage,
             Self::Repaired { .. } => Exit::Repaired,
             Self::RepairedWithLosses { .. } => Exit::RepairedWithLosses,
             Self::Repair(error) => exit_of_repair(error),
@@ -109,7 +109,8 @@ impl CliError {
     fn is_usage(&self) -> bool {
         matches!(
             self,
-            Self::WouldShrink { .. }
+            Self::Unplannable(_)
+                | Self::WouldShrink { .. }
                 | Self::NobodyToAsk { .. }
                 | Self::TooFewDescriptors { .. }
                 | Self::CreateFiles(CreateFilesError::OwnName { .. })
@@ -128,7 +129,7 @@ impl CliError {
                 | Self::StreamOfVolume { .. }
                 | Self::StreamToDevice { .. }
                 | Self::NoStream { .. }
-                | Self::OtherBase { .. }
+                | Self::StreamNotApplied(StreamNotApplied::OtherBase { .. })
                 | Self::OutputTooSmall { .. }
                 | Self::OutputUnfit { .. }
                 | Self::OutputIsZone { .. }

@@ -10,7 +10,7 @@ use format::units::Zone;
 use images::{Compression, Content, ForeignFormat, ImageError};
 use nbd::client::ClientError;
 
-use super::{CliError, Exit};
+use super::{CliError, Exit, Unplannable};
 
 fn store() -> PathBuf {
     PathBuf::from("/srv/my store")
@@ -135,6 +135,11 @@ fn examples() -> Vec<(CliError, Exit)> {
             Exit::Usage,
         ),
         (CliError::NotAllRead { count: 2, in_part: 0 }, Exit::Failed),
+        (
+            Unplannable::NoPrices { path: path(), reason: "a price is below 0".into() }.into(),
+            Exit::Usage,
+        ),
+        (Unplannable::NoData.into(), Exit::Usage),
         (
             CliError::NotUndone {
                 volume: "v".into(),

@@ -43,6 +43,7 @@ fn every_command_explains_itself_with_an_example() {
         "import",
         "export",
         "estimate",
+        "plan",
         "bench",
         "bench detect",
         "replay",

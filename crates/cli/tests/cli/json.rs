@@ -247,6 +247,7 @@ fn measured(page: &Page, folder: &Folder) {
     let dir = folder.path("");
     let (image, trace) = (folder.path("image"), folder.path("trace"));
     page.run("estimate", &format!("{image} --compression all"));
+    page.run("plan", "--throughput 1G --dram 100G");
     page.run("bench detect", &format!("{image} --in-memory"));
     page.run("bench detect", &format!("{image} --dir {dir} --writes 10"));
     page.run("bench detect", &format!("{image} --dir {dir} --writes 10 --sweep"));

@@ -32,6 +32,7 @@ mod memcached;
 mod messages;
 mod output;
 mod places;
+mod plan;
 mod quotas;
 mod read_only;
 mod removed;

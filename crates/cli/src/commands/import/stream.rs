@@ -31,7 +31,7 @@ use crate::commands::confirm::confirm;
 use crate::commands::volume::settings::set_up;
 use crate::control::Store;
 use crate::difference::Comparison;
-use crate::error::{CliError, Present};
+use crate::error::{CliError, Present, StreamNotApplied};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::{Progress, Unit};
@@ -182,9 +182,9 @@ impl StreamImport<'_> {
         let (volume, name) = (volume.clone(), base.name.clone());
         let base_name = format!("{volume}@{name}");
         match self.find(&base_name)? {
-            None => return Err(CliError::NoBase { volume, base: name }),
+            None => return Err(StreamNotApplied::NoBase { volume, base: name }.into()),
             Some(found) if !is_version(self.store, &found, base)? => {
-                return Err(CliError::OtherBase { volume, base: name });
+                return Err(StreamNotApplied::OtherBase { volume, base: name }.into());
             }
             Some(_) => {}
         }
@@ -197,7 +197,7 @@ impl StreamImport<'_> {
         self.undo_killed(&found, args.overwrite, &mark)?;
         self.have_back(&volume, &base_name, [&mark, &replaced])?;
         if !args.overwrite && !self.is_same(&base_name, &volume)? {
-            return Err(CliError::ChangedSinceBase { volume, base: name });
+            return Err(StreamNotApplied::ChangedSinceBase { volume, base: name }.into());
         }
         // Those that are there may be from before what happened to the volume since.
         self.forget_all([&mark, &replaced])?;
@@ -350,7 +350,9 @@ impl StreamImport<'_> {
     fn conclude(&self, volume: &str, target: &StreamVersion) -> Result<(), CliError> {
         let full = format!("{volume}@{}", target.name);
         if sample(self.store, volume)? != target.sample {
-            return Err(CliError::NotTheTarget { volume: volume.to_owned(), target: full });
+            return Err(
+                StreamNotApplied::NotTheTarget { volume: volume.to_owned(), target: full }.into()
+            );
         }
         let StreamVersion { name, taken_unix_s, origin, .. } = target.clone();
         let request = SnapshotRequest { volumes: vec![volume.to_owned()], name, taken_unix_s };
