@@ -8,6 +8,7 @@
 //! opens.rs, open_volume.rs                         who has it open, and the guard of that
 //! reservation.rs                                   room for what is written later
 //! credits.rs                                       memory is taken before bytes are received
+//! buffer_share.rs                                  no domain fills it for the others
 //! lookaside.rs                                     frames by address: reads without the core
 //! intake.rs        requests.rs ->                  where doors' threads and the core's meet
 //!                  <- outcome.rs, error.rs, done.rs, ending.rs
@@ -16,6 +17,7 @@
 //! All that several threads touch is here. Whoever asks is answered exactly once, also if the
 //! engine ends before ([`ending`]).
 
+pub(crate) mod buffer_share;
 pub(crate) mod client;
 pub(crate) mod client_copies;
 pub(crate) mod client_reads;

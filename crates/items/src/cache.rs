@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use memcached::{Answer, Answers, Cache, Counts, Fault, Figures, Operation, Request, Store};
 
-use crate::evict::used_bytes;
 use crate::fault::fault_of;
 use crate::long::{ItemReader, ItemWriter};
 use crate::shared::Shared;
@@ -50,24 +49,13 @@ impl ItemsConnection {
                 behind
             }
             _ => {
-                let alike = requests.iter().take_while(|request| is_change(&request.operation));
+                let alike = requests.iter().take_while(|request| request.operation.is_change());
                 let (changes, behind) = requests.split_at(alike.count());
+                let _waiting = shared.begin_changes(changes);
                 shared.change(changes, now_s, answers);
                 behind
             }
         }
-    }
-}
-
-/// Whether an operation is carried out in a transaction, together with its neighbours.
-fn is_change(operation: &Operation<'_>) -> bool {
-    match operation {
-        Operation::Get(get) => get.touch.is_some(),
-        Operation::Inspect { .. } | Operation::Flush { .. } => false,
-        Operation::Store(_)
-        | Operation::Delete(_)
-        | Operation::Arithmetic(_)
-        | Operation::Touch(_) => true,
     }
 }
 
@@ -105,17 +93,7 @@ impl Cache for ItemsConnection {
     }
 
     fn figures(&mut self, _now_s: u64) -> Figures {
-        let shared = &self.shared;
-        let (eviction, bucket) = (shared.eviction.as_ref(), &shared.bucket);
-        shared.totals.fill(Figures {
-            items: bucket.figures().objects,
-            bytes: used_bytes(bucket),
-            bytes_max: eviction
-                .map_or(bucket.quota_bytes(), |eviction| Some(eviction.bytes_max()))
-                .unwrap_or(0),
-            evictions: eviction.map_or(0, |eviction| eviction.evicted.get()),
-            ..Figures::default()
-        })
+        self.shared.figures()
     }
 
     fn count(&mut self, counts: &Counts) {

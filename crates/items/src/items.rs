@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use buckets::OpenBucket;
+use memcached::Figures;
 use objects::bucket::{Bucket, BucketError};
 use store::Durability;
 
@@ -10,7 +11,7 @@ use crate::cache::ItemsConnection;
 use crate::evict::Eviction;
 use crate::flush::Flushes;
 use crate::hot::HotItems;
-use crate::shared::Shared;
+use crate::shared::{Shared, WaitingChanges};
 use crate::totals::Totals;
 use crate::upkeep::{Cleaning, STEP_OBJECTS, Upkeep};
 
@@ -112,6 +113,7 @@ impl Items {
             hot: HotItems::new(options.hot_bytes),
             flushes,
             totals: Totals::default(),
+            waiting: WaitingChanges::default(),
             eviction: options.bytes_max.map(Eviction::new),
             open,
         });
@@ -126,6 +128,12 @@ impl Items {
     #[must_use]
     pub fn connection(&self) -> ItemsConnection {
         ItemsConnection::new(Arc::clone(&self.shared), self.upkeep.clone())
+    }
+
+    /// What the cache tells of itself.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.shared.figures()
     }
 
     /// What hot items take now: their number, and bytes of memory.

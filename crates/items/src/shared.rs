@@ -1,11 +1,13 @@
 //! What the connections of a cache and its upkeep share.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use buckets::OpenBucket;
-use memcached::{Fault, Operation, Request};
+use memcached::{Fault, Figures, Operation, Request};
 use objects::bucket::Bucket;
 use store::Durability;
 
-use crate::evict::Eviction;
+use crate::evict::{Eviction, used_bytes};
 use crate::fault::fault_of;
 use crate::flush::Flushes;
 use crate::hot::HotItems;
@@ -18,6 +20,7 @@ pub(crate) struct Shared {
     pub(crate) hot: HotItems,
     pub(crate) flushes: Flushes,
     pub(crate) totals: Totals,
+    pub(crate) waiting: WaitingChanges,
     /// None: the cache has no bound.
     pub(crate) eviction: Option<Eviction>,
     /// The bucket stays open as long as it serves as a cache.
@@ -40,12 +43,26 @@ impl Shared {
         }
     }
 
-    /// Whether requests may wait for the disk: one reads an item that is not in memory. What
-    /// changes items reads the index, which is in memory but for large buckets, and goes to the
-    /// write buffer.
+    /// What the cache tells of itself.
+    pub(crate) fn figures(&self) -> Figures {
+        let (eviction, bucket) = (self.eviction.as_ref(), &self.bucket);
+        self.totals.fill(Figures {
+            items: bucket.figures().objects,
+            bytes: used_bytes(bucket),
+            bytes_max: eviction
+                .map_or(bucket.quota_bytes(), |eviction| Some(eviction.bytes_max()))
+                .unwrap_or(0),
+            evictions: eviction.map_or(0, |eviction| eviction.evicted.get()),
+            ..Figures::default()
+        })
+    }
+
+    /// Whether requests may wait: one reads an item that is not in memory, or what they change
+    /// finds the write buffer full, or finds another change that found it so, which has keys
+    /// locked. The index, which changes read, is in memory but for large buckets.
     pub(crate) fn would_wait(&self, requests: &[Request<'_>]) -> bool {
         let is_hot = |key| self.hot.answers(&self.bucket, key);
-        requests.iter().any(|request| match &request.operation {
+        let reads_wait = requests.iter().any(|request| match &request.operation {
             Operation::Get(get) => !is_hot(get.key),
             Operation::Inspect { key } => !is_hot(key),
             Operation::Store(_)
@@ -53,6 +70,53 @@ impl Shared {
             | Operation::Touch(_)
             | Operation::Arithmetic(_) => self.durability == Durability::Durable,
             Operation::Flush { .. } => true,
-        })
+        });
+        reads_wait
+            || (requests.iter().any(|request| request.operation.is_change())
+                && self.changes_wait(requests))
+    }
+
+    /// Whether the write buffer has no room for changes, or others wait for it.
+    fn changes_wait(&self, requests: &[Request<'_>]) -> bool {
+        self.waiting.are_some() || self.finds_buffer_full(requests)
+    }
+
+    fn finds_buffer_full(&self, requests: &[Request<'_>]) -> bool {
+        self.bucket.would_wait(requests.iter().map(|request| match &request.operation {
+            Operation::Store(store) => store.value.len(),
+            _ => 0,
+        }))
+    }
+
+    /// Counts changes that are about to begin among those that wait, if they find the write buffer
+    /// full.
+    pub(crate) fn begin_changes(&self, requests: &[Request<'_>]) -> Option<Waiting<'_>> {
+        self.finds_buffer_full(requests).then(|| self.waiting.begin())
+    }
+}
+
+/// Changes that are under way, and that found the write buffer full when they began.
+#[derive(Default)]
+pub(crate) struct WaitingChanges(AtomicUsize);
+
+/// One of them; dropped, it is over.
+#[must_use]
+pub(crate) struct Waiting<'a>(&'a WaitingChanges);
+
+impl WaitingChanges {
+    fn are_some(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    fn begin(&self) -> Waiting<'_> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Waiting(self)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let before = self.0.0.fetch_sub(1, Ordering::Relaxed);
+        assert!(before > 0, "a change that is over had begun");
     }
 }

@@ -44,6 +44,18 @@ impl<'a> Operation<'a> {
             Operation::Flush { .. } => None,
         }
     }
+
+    /// Whether it is there to change its item. A read that is answered may leave a mark on its own.
+    pub fn is_change(&self) -> bool {
+        match self {
+            Operation::Get(get) => get.touch.is_some(),
+            Operation::Inspect { .. } | Operation::Flush { .. } => false,
+            Operation::Store(_)
+            | Operation::Delete(_)
+            | Operation::Arithmetic(_)
+            | Operation::Touch(_) => true,
+        }
+    }
 }
 
 /// Reads an item.

@@ -264,7 +264,7 @@ impl Meter for Charged {
             (tenants::Operation::Delete, counts.delete_hits + counts.delete_misses),
             (tenants::Operation::Other, counts.cmd_flush),
         ] {
-            (0..operations).for_each(|_| self.0.record(kind, 0, took));
+            self.0.record_together(kind, operations, took);
         }
         self.0.add_bytes_in(counts.bytes_read);
         self.0.add_bytes_out(counts.bytes_written);

@@ -156,8 +156,9 @@ impl<H: Host> EventThread<H> {
     }
 
     fn drive(&mut self, key: Key) {
+        let is_shared = self.sessions.are_of_several();
         let Some(session) = self.sessions.get(key) else { return };
-        let turn = self.shared.turn(self.clock, false);
+        let turn = self.shared.turn(self.clock, false, is_shared);
         let outcome = session.drive(&turn, &mut self.buffers);
         self.settle(key, outcome);
     }
@@ -179,7 +180,7 @@ impl<H: Host> EventThread<H> {
             Outcome::Close => self.close(key),
             Outcome::Pool => {
                 self.disarm(key);
-                if let Some(session) = self.sessions.remove(key) {
+                if let Some(session) = self.sessions.lend(key) {
                     self.in_pool += 1;
                     hand_over(&self.shared, session, Arc::clone(&self.mailbox));
                 }
@@ -220,7 +221,7 @@ impl<H: Host> EventThread<H> {
 
     fn close(&mut self, key: Key) {
         // Its socket leaves epoll as it is closed.
-        drop(self.sessions.remove(key));
+        self.sessions.close(key);
     }
 
     /// Goes on with connections whose pause is over.

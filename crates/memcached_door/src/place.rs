@@ -111,12 +111,15 @@ pub(crate) struct Counted<C> {
     thread: usize,
     /// What nobody has paid for yet.
     pub(crate) unpaid: Counts,
+    /// More changes than this are not made at once where others have their turn.
+    pub(crate) changes_at_once_max: usize,
 }
 
 impl<C> Counted<C> {
     /// For a client of the event thread with this number.
     pub(crate) fn new(cache: C, presence: Presence, facts: Arc<Facts>, thread: usize) -> Self {
-        Self { cache, presence, facts, thread, unpaid: Counts::default() }
+        let (unpaid, changes_at_once_max) = (Counts::default(), usize::MAX);
+        Self { cache, presence, facts, thread, unpaid, changes_at_once_max }
     }
 }
 
@@ -134,7 +137,9 @@ impl<C: Cache> Cache for Counted<C> {
     }
 
     fn would_wait(&self, requests: &[Request<'_>], now_s: u64) -> bool {
-        self.cache.would_wait(requests, now_s)
+        let mut changes = requests.iter().filter(|request| request.operation.is_change());
+        changes.nth(self.changes_at_once_max).is_some()
+            || self.cache.would_wait(requests, now_s)
     }
 
     fn begin_store(&mut self, store: &Store<'_>, now_s: u64) -> Result<Self::Writer, Fault> {

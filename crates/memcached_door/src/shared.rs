@@ -48,12 +48,13 @@ impl<H: Host> Shared<H> {
     }
 
     /// The circumstances of a turn at this time.
-    pub(crate) fn turn(&self, clock: Clock, may_wait: bool) -> Turn<'_, H> {
+    pub(crate) fn turn(&self, clock: Clock, may_wait: bool, is_shared: bool) -> Turn<'_, H> {
         Turn {
             host: &self.host,
             facts: &self.facts,
             clock,
             may_wait,
+            is_shared,
             may_receive: !self.is_closing(),
         }
     }
@@ -88,7 +89,7 @@ pub(crate) fn hand_over<H: Host>(
 /// One turn of a connection in the pool.
 fn go_on<H: Host>(shared: &Arc<Shared<H>>, job: Job<H>, buffers: &mut Buffers) {
     let Job { mut session, home } = job;
-    match session.drive(&shared.turn(Clock::read(), true), buffers) {
+    match session.drive(&shared.turn(Clock::read(), true, false), buffers) {
         Outcome::Pool => hand_over(shared, session, home),
         outcome => home.post(Letter::Back(session, outcome)),
     }

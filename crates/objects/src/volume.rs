@@ -24,6 +24,12 @@ pub trait BucketVolume: Send + Sync {
         options: WriteOptions,
     ) -> Result<(), RequestError>;
 
+    /// Whether writes of so many bytes would wait for memory that earlier ones hold. A guess.
+    fn would_wait(&self, length_bytes: usize) -> bool {
+        let _ = length_bytes;
+        false
+    }
+
     /// Reserves room for writes until the reservation is dropped.
     fn reserve(
         &self,
@@ -61,6 +67,10 @@ impl BucketVolume for store::Volume {
         options: WriteOptions,
     ) -> Result<(), RequestError> {
         self.write_vectored_at(writes, options)
+    }
+
+    fn would_wait(&self, length_bytes: usize) -> bool {
+        self.would_wait(length_bytes)
     }
 
     fn reserve(

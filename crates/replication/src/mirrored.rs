@@ -390,6 +390,10 @@ impl BucketVolume for Mirrored {
         })
     }
 
+    fn would_wait(&self, length_bytes: usize) -> bool {
+        self.volume.would_wait(length_bytes)
+    }
+
     fn reserve(
         &self,
         room: WriteRoom,

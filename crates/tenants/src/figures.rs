@@ -76,8 +76,8 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn record(&self, operation: Operation, latency: Duration) {
-        self.latencies[operation as usize].add(latency);
+    pub(crate) fn record(&self, operation: Operation, operations: u64, latency: Duration) {
+        self.latencies[operation as usize].add(operations, latency);
     }
 
     pub(crate) fn add_bytes_in(&self, bytes: u64) {

@@ -23,9 +23,9 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    pub(crate) fn add(&self, latency: Duration) {
+    pub(crate) fn add(&self, operations: u64, latency: Duration) {
         let ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-        self.counts[place_of(ns)].fetch_add(1, Ordering::Relaxed);
+        self.counts[place_of(ns)].fetch_add(operations, Ordering::Relaxed);
     }
 
     /// How many were added.
@@ -81,7 +81,7 @@ mod tests {
             percent in 1u64..100,
         ) {
             let latencies = Latencies::default();
-            all.iter().for_each(|ns| latencies.add(Duration::from_nanos(*ns)));
+            all.iter().for_each(|ns| latencies.add(1, Duration::from_nanos(*ns)));
             all.sort_unstable();
             let at = (all.len() as u64 * percent).div_ceil(100).max(1) as usize - 1;
             let told = latencies.percentile_ns(percent).unwrap();

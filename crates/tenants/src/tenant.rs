@@ -138,10 +138,17 @@ impl Tenant {
     /// Counts an operation that was answered, with the bytes of values that it brought
     /// ([`Operation::Write`]) or took (all others).
     pub fn record(&self, operation: Operation, bytes: u64, latency: Duration) {
-        self.counters.record(operation, latency);
+        self.counters.record(operation, 1, latency);
         match operation {
             Operation::Write => self.counters.add_bytes_in(bytes),
             _ => self.counters.add_bytes_out(bytes),
+        }
+    }
+
+    /// Counts operations of one kind that were answered together, each after this time.
+    pub fn record_together(&self, operation: Operation, operations: u64, latency: Duration) {
+        if operations > 0 {
+            self.counters.record(operation, operations, latency);
         }
     }
 

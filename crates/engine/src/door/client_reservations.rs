@@ -104,7 +104,7 @@ impl Client {
         writes: &[(u64, &[u8])],
         options: WriteOptions,
     ) -> Result<(), RequestError> {
-        let writes = self.filled_buffers(writes);
+        let writes = self.filled_buffers(reservation.volume(), writes);
         wait_unless_accepted(|done| self.write_reserved(reservation, writes, options, done))
     }
 }

@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use reduce::{ChunkBuf, Permit};
 
-use crate::door::client::Client;
+use crate::door::buffer_share::BufferShare;
+use crate::door::client::{Client, pooled_bytes};
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::open_volume::OpenVolume;
 use crate::door::requests::{WriteAnswer, WriteRequest};
+use crate::door::volume::VolumeHandle;
 
 /// Whether a write is acknowledged already.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -239,14 +241,38 @@ impl Client {
         writes: &[(u64, &[u8])],
         options: WriteOptions,
     ) -> Result<(), RequestError> {
-        let writes = self.filled_buffers(writes);
+        let writes = self.filled_buffers(volume, writes);
         wait_unless_accepted(|done| self.write_vectored(volume, writes, options, done))
     }
 
-    /// Buffers that hold these bytes.
-    pub(crate) fn filled_buffers(&self, writes: &[(u64, &[u8])]) -> Vec<(u64, ChunkBuf)> {
+    /// Whether a write of whole chunks, so long, would wait until something else leaves the write
+    /// buffer. What others take meanwhile is not known, so an answer is a guess.
+    #[must_use]
+    pub fn would_wait(&self, volume: &OpenVolume, length_bytes: usize) -> bool {
+        let credit = pooled_bytes(length_bytes);
+        let share = volume.0.buffer_share(&self.intake.buffer_shares);
+        let has_share = share.is_none_or(BufferShare::takes_at_once);
+        !(has_share && self.intake.credits.takes_at_once(credit))
+    }
+
+    /// Buffers that hold these bytes, of what the domain of the volume may have.
+    pub(crate) fn filled_buffers(
+        &self,
+        volume: &VolumeHandle,
+        writes: &[(u64, &[u8])],
+    ) -> Vec<(u64, ChunkBuf)> {
         let lengths = writes.iter().map(|(offset_bytes, bytes)| (*offset_bytes, bytes.len()));
-        let bufs = self.buffers(lengths);
+        let bufs = match volume.0.buffer_share(&self.intake.buffer_shares) {
+            None => self.buffers(lengths),
+            Some(share) => {
+                let credits = self.credits_of(lengths);
+                let sum = credits.iter().map(|&(_, credit)| credit).sum();
+                share.take(sum);
+                self.intake.take_buffer_credit(sum);
+                let buf = |(length_bytes, credit)| share.buffer(length_bytes, credit);
+                credits.into_iter().map(buf).collect()
+            }
+        };
         let fill = |(&(offset_bytes, bytes), mut buf): (&(u64, &[u8]), ChunkBuf)| {
             buf.bytes_mut().copy_from_slice(bytes);
             (offset_bytes, buf)

@@ -191,6 +191,11 @@ impl Credits {
         granted
     }
 
+    /// Whether [`Credits::take`] would not wait for so many.
+    pub(crate) fn takes_at_once(&self, length_bytes: usize) -> bool {
+        self.grants(&self.lock(), length_bytes as i64)
+    }
+
     /// As [`Credits::try_take`]; they come back when what is returned is dropped.
     pub(crate) fn try_permit(self: &Arc<Self>, length_bytes: usize) -> Option<Permit> {
         let credits = Arc::clone(self);
@@ -269,6 +274,12 @@ impl Credits {
     /// Whether somebody waits for them.
     pub(crate) fn are_wanted(&self) -> bool {
         self.lock().uncalled
+    }
+
+    /// Bytes that nobody has; without bound once nobody waits any more.
+    pub(crate) fn free_bytes(&self) -> i64 {
+        let state = self.lock();
+        if state.open { i64::MAX } else { state.free_bytes.max(0) }
     }
 
     /// Bytes of all.

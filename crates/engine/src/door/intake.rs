@@ -25,6 +25,7 @@ use disk::Doorbell;
 use format::units::VolumeId;
 use mutants::mutant;
 
+use crate::door::buffer_share::BufferShares;
 use crate::door::credits::Credits;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
@@ -60,6 +61,8 @@ pub(crate) struct Intake {
     doorbell: Doorbell,
     /// Of the write buffer.
     pub(crate) credits: Arc<Credits>,
+    /// Of the write buffer, too: what each domain has of it.
+    pub(crate) buffer_shares: BufferShares,
     /// Of reads under way.
     pub(crate) read_credits: Arc<Credits>,
     /// For reads that need not come here.
@@ -83,6 +86,7 @@ impl Intake {
     ) -> Self {
         let mut space = SpaceBudget::new(chunk_bytes);
         space.keep_for_release(options.kept_for_release);
+        let credits = Arc::new(Credits::new(options.write_buffer_bytes()));
         Self {
             state: Mutex::new(IntakeState {
                 requests: VecDeque::new(),
@@ -92,7 +96,8 @@ impl Intake {
                 writes_refused: None,
             }),
             doorbell,
-            credits: Arc::new(Credits::new(options.write_buffer_bytes())),
+            buffer_shares: BufferShares::new(&credits),
+            credits,
             read_credits: Arc::new(Credits::new(options.read_bytes())),
             lookaside: Lookaside::new(lookaside_bytes, chunk_bytes),
             expanding: Arc::default(),
@@ -295,6 +300,7 @@ impl Intake {
     /// The core has nothing to do: who waits for memory is told of what came back.
     pub(crate) fn call_waiters(&self) {
         self.credits.call();
+        self.buffer_shares.call();
         self.read_credits.call();
     }
 
@@ -303,6 +309,7 @@ impl Intake {
     pub(crate) fn refuse_writes(&self, error: RequestError) {
         self.lock().writes_refused.get_or_insert(error);
         self.credits.open_wide();
+        self.buffer_shares.call();
     }
 
     /// Another owner has the store: every new request is answered with `error`, and no read at the
@@ -320,6 +327,7 @@ impl Intake {
     pub(crate) fn refuse(&self, error: RequestError) {
         self.lock().refused.get_or_insert(error);
         self.credits.open_wide();
+        self.buffer_shares.call();
         self.read_credits.open_wide();
     }
 }

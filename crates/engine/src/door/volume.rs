@@ -1,12 +1,13 @@
 //! What doors hold of a volume: a handle whose size follows every resize.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use format::catalog::VolumeKind;
 use format::domain::Domain;
 use format::units::VolumeId;
 
+use crate::door::buffer_share::{BufferShare, BufferShares};
 use crate::door::error::RequestError;
 use crate::door::opens::{OpenInfo, Opens};
 
@@ -40,6 +41,8 @@ pub(crate) struct VolumeShared {
     holds_writers_up: AtomicBool,
     /// Who has it open.
     pub(crate) opens: Opens,
+    /// Of its domain, once somebody has written.
+    buffer_share: OnceLock<BufferShare>,
 }
 
 impl VolumeShared {
@@ -67,6 +70,7 @@ impl VolumeShared {
             quota_held: AtomicU64::new(0),
             holds_writers_up: AtomicBool::new(false),
             opens: Opens::default(),
+            buffer_share: OnceLock::new(),
         })
     }
 
@@ -152,6 +156,12 @@ impl VolumeShared {
 
     pub(crate) fn hold_writers_up(&self, hold: bool) {
         self.holds_writers_up.store(hold, Ordering::Release);
+    }
+
+    /// What its domain holds of the write buffer; none: it is of no domain, and not bounded.
+    pub(crate) fn buffer_share(&self, shares: &BufferShares) -> Option<&BufferShare> {
+        let domain = self.domain.as_ref()?;
+        Some(self.buffer_share.get_or_init(|| shares.of(domain.id)))
     }
 
     /// Whether nobody has it open.

@@ -11,3 +11,4 @@ mod model;
 mod parts;
 mod rig;
 mod threads;
+mod waiting;

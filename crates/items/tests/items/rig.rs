@@ -36,6 +36,10 @@ impl Rig {
         Items::open(self.buckets.open("cache").unwrap(), options).unwrap()
     }
 
+    pub(crate) fn store(&self) -> &Store {
+        self.store.as_ref().unwrap()
+    }
+
     /// The same store, closed and opened again.
     pub(crate) fn reopened(mut self) -> Self {
         self.buckets.close().unwrap();
@@ -69,6 +73,27 @@ impl<C: Cache> Client<C> {
             while self.connection.run(&mut self.cache, self.now_s) == Next::Send {
                 self.take(&mut answers);
             }
+        }
+        answers
+    }
+
+    /// Sends bytes that are read at once; returns what is answered without waiting, if that is all.
+    pub(crate) fn say_without_waiting(&mut self, bytes: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+        let bytes = bytes.as_ref();
+        self.connection.room()[..bytes.len()].copy_from_slice(bytes);
+        self.connection.received(bytes.len());
+        let mut answers = Vec::new();
+        while self.connection.run_without_waiting(&mut self.cache, self.now_s)? == Next::Send {
+            self.take(&mut answers);
+        }
+        Some(answers)
+    }
+
+    /// Goes on with what would have waited.
+    pub(crate) fn wait(&mut self) -> Vec<u8> {
+        let mut answers = Vec::new();
+        while self.connection.run(&mut self.cache, self.now_s) == Next::Send {
+            self.take(&mut answers);
         }
         answers
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memcached_door::MemcachedOptions;
+use memcached_door::{MemcachedOptions, MemcachedServer};
 
 use crate::client::{Client, serve};
 use crate::model_host::ModelHost;
@@ -93,4 +93,43 @@ fn a_tenant_whose_requests_wait_keeps_no_other_waiting() {
     other[0].say(said, "STORED\r\n");
     host.gate.open();
     many.iter_mut().for_each(|client| client.expect("EN\r\n"));
+}
+
+/// A client of an account on each event thread: connections are dealt out in turn.
+fn on_each_thread(server: &MemcachedServer, name: &str) -> Vec<Client> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut clients: Vec<_> = (0..threads).map(|_| Client::of(server)).collect();
+    clients.iter_mut().for_each(|client| client.say(token(name, "secret"), "STORED\r\n"));
+    // This is answered by the thread, to which they have come back from the pool.
+    clients.iter_mut().for_each(|client| client.say("mn\r\n", "MN\r\n"));
+    clients
+}
+
+#[test]
+fn many_changes_at_once_are_not_made_where_another_tenant_has_its_turn() {
+    let host = host(&["ann", "robert"]);
+    let server = serve(&host, MemcachedOptions::default());
+    let mut many = on_each_thread(&server, "ann");
+    let mut few = on_each_thread(&server, "robert");
+    many.iter_mut().for_each(|client| client.send("set stuck 0 0 1\r\n1\r\n".repeat(5)));
+    few.iter_mut().for_each(|client| client.say("mn\r\n", "MN\r\n"));
+    few.iter_mut().for_each(|client| client.say("get a\r\n", "END\r\n"));
+    host.gate.open();
+    many.iter_mut().for_each(|client| client.expect("STORED\r\n".repeat(5)));
+}
+
+#[test]
+fn a_tenant_whose_request_waits_has_its_turn_all_the_same() {
+    let host = host(&["ann", "robert"]);
+    let server = serve(&host, MemcachedOptions::default());
+    let mut many = on_each_thread(&server, "ann");
+    let mut others = on_each_thread(&server, "ann");
+    let mut waiting = on_each_thread(&server, "robert");
+    waiting.iter_mut().for_each(|client| client.send("mg slow\r\n"));
+    others.iter_mut().for_each(|client| client.say("mn\r\n", "MN\r\n"));
+    many.iter_mut().for_each(|client| client.send("set stuck 0 0 1\r\n1\r\n".repeat(5)));
+    others.iter_mut().for_each(|client| client.say("mn\r\n", "MN\r\n"));
+    host.gate.open();
+    many.iter_mut().for_each(|client| client.expect("STORED\r\n".repeat(5)));
+    waiting.iter_mut().for_each(|client| client.expect("EN\r\n"));
 }

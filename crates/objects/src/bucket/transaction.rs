@@ -12,6 +12,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use format::BLOCK_BYTES;
 use format::objects::record::{ETag, ObjectRecord, Value};
 use store::Durability;
 
@@ -22,6 +23,9 @@ use super::info::{Metadata, ObjectInfo, check_key, has_expired};
 use super::put::new_record;
 use super::{Bucket, Core};
 use crate::values::{TOGETHER_BYTES_MAX, ValueReader, ValueWriter, WrittenValue};
+
+/// About what the log takes for a transaction of short values.
+const LOG_BYTES: usize = 32 << 10;
 
 /// What an object that a transaction puts says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,6 +108,13 @@ impl Bucket {
         keys.clone().try_for_each(check_key)?;
         let edit = self.core.edit(keys);
         Ok(Transaction { core: &self.core, edit, now_ms, slots: BTreeMap::new() })
+    }
+
+    /// Whether a transaction that puts values of these lengths would wait for memory that earlier
+    /// writes hold. What others take meanwhile is not known, so an answer is a guess.
+    pub fn would_wait(&self, value_bytes: impl IntoIterator<Item = usize>) -> bool {
+        let padded = value_bytes.into_iter().map(|bytes| bytes.next_multiple_of(BLOCK_BYTES));
+        self.core.values.volume().would_wait(padded.sum::<usize>() + LOG_BYTES)
     }
 
     /// Writes a value of any length that a transaction is to put. Dropped, it leaves nothing.

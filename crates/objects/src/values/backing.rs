@@ -1,12 +1,13 @@
 //! What the values of a bucket stand on: its volume, its index, its space.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::limits::Limits;
 use super::regions::Regions;
 use super::space::{Space, lock};
 use crate::buffers::Buffers;
-use crate::index::Index;
+use crate::index::{Index, Table};
 use crate::volume::BucketVolume;
 
 /// Buffers of writers that have ended, at most: for four of them.
@@ -22,6 +23,9 @@ pub(super) struct Backing {
     pub(super) regions: Arc<Regions>,
     /// Held by who changes counts, until they are applied.
     sharing: Mutex<()>,
+    /// Whether several entries may name a chunk. As long as none has done so since the opening,
+    /// what an entry names is its own, and nobody looks for it in the index.
+    may_be_shared: AtomicBool,
     /// What writers of long values gather bytes in.
     pub(super) buffers: Buffers,
 }
@@ -35,8 +39,21 @@ impl Backing {
     ) -> Arc<Self> {
         let regions = Regions::new(&space, limits);
         let sharing = Mutex::default();
+        // What cannot be read is told to who needs it.
+        let has_shared = index.scan(Table::Shared, &[], 1).map_or(true, |found| !found.is_empty());
+        let may_be_shared = AtomicBool::new(has_shared);
         let buffers = Buffers::new(BUFFERS_KEPT, BUFFER_BYTES_MIN);
-        Arc::new(Self { volume, index, space, limits, regions, sharing, buffers })
+        Arc::new(Self { volume, index, space, limits, regions, sharing, may_be_shared, buffers })
+    }
+
+    pub(super) fn may_be_shared(&self) -> bool {
+        self.may_be_shared.load(Ordering::Acquire)
+    }
+
+    /// From now on a chunk may be named more than once. Said before the batch that does it, by who
+    /// keeps the objects that name it from others.
+    pub(super) fn begin_sharing(&self) {
+        self.may_be_shared.store(true, Ordering::Release);
     }
 
     pub(super) fn lock_sharing(&self) -> MutexGuard<'_, ()> {

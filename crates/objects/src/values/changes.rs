@@ -11,6 +11,7 @@
 //! object from others until the batch has been applied: then a value that is found unshared stays
 //! so, and only where one is shared the lock of sharing is held as long.
 
+use std::ops::Range;
 use std::sync::MutexGuard;
 
 use format::objects::record::Value;
@@ -72,16 +73,25 @@ impl<'a> ValueChanges<'a> {
 
     fn release_entry(&mut self, entry: &ListEntry) -> Result<(), ValueError> {
         let chunks = entry.chunks();
+        if !self.backing.may_be_shared() {
+            self.free_entry(entry, &chunks);
+            return Ok(());
+        }
         if self.sharing.is_none() && is_shared(&self.pending, &chunks)? {
             self.sharing = Some(self.backing.lock_sharing());
         }
         for unnamed in drop_reference(&mut self.pending, &chunks)? {
-            match entry {
-                ListEntry::Run(_) => set_to_free(&mut self.pending, &unnamed),
-                ListEntry::Subtree(subtree) => set_tree_to_free(&mut self.pending, subtree, 0),
-            }
+            self.free_entry(entry, &unnamed);
         }
         Ok(())
+    }
+
+    /// Nobody names `unnamed` of an entry any more.
+    fn free_entry(&mut self, entry: &ListEntry, unnamed: &Range<u64>) {
+        match entry {
+            ListEntry::Run(_) => set_to_free(&mut self.pending, unnamed),
+            ListEntry::Subtree(subtree) => set_tree_to_free(&mut self.pending, subtree, 0),
+        }
     }
 
     /// A record of the batch names `entries` that another record, or a list of one, names as well.
@@ -92,6 +102,7 @@ impl<'a> ValueChanges<'a> {
         if mutant!(ForgetsCountOfCopy) {
             return Ok(());
         }
+        self.backing.begin_sharing();
         if self.sharing.is_none() && !entries.is_empty() {
             self.sharing = Some(self.backing.lock_sharing());
         }

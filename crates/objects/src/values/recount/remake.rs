@@ -14,6 +14,7 @@ impl Values {
     /// says which of them several entries name.
     #[must_use]
     pub(crate) fn recount_anew(&self, first_chunk: Option<u64>, memory_bytes: u64) -> Recount {
+        self.backing.begin_sharing();
         let places_max = (memory_bytes / PLACE_BYTES).max(PLACES_MIN) as usize;
         Recount {
             places_max,
