@@ -19,6 +19,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod caches;
 mod client;
 mod error;
 pub mod json;
@@ -36,6 +37,7 @@ mod tenants;
 mod tests;
 
 pub use self::tenants::{ListTenants, TenantOperations, TenantShown};
+pub use caches::{CacheLister, CacheShown, ListCaches, SharedCaches};
 pub use client::Client;
 pub use error::{CallError, ConnectError, ControlError, ServeError};
 pub use local::{DataDoor, Grower, Local, Remover, SharedStatus};

@@ -10,6 +10,7 @@ use engine::control::CloseOpens;
 use engine::{Ending, OpenInfo, RequestError};
 use tenants::Tenants;
 
+use crate::caches::{CacheShown, SharedCaches};
 use crate::error::ControlError;
 use crate::protocol::{
     DataOpened, DataRemoved, Grown, GrowthWish, Identity, Refusal, RefusalKind, Status,
@@ -59,6 +60,7 @@ pub struct Local {
     data_door: Option<DataDoor>,
     buckets_options: BucketsOptions,
     tenants: Option<Arc<Tenants>>,
+    caches: SharedCaches,
     /// Started when they are first asked for, unless they were given.
     buckets: Mutex<Option<Buckets>>,
 }
@@ -76,6 +78,7 @@ impl Local {
             data_door: None,
             buckets_options: BucketsOptions::default(),
             tenants: None,
+            caches: SharedCaches::default(),
             buckets: Mutex::default(),
         }
     }
@@ -108,6 +111,16 @@ impl Local {
 
     pub(crate) fn tenants(&self) -> Option<&Arc<Tenants>> {
         self.tenants.as_ref()
+    }
+
+    /// Knows the buckets that are served as caches.
+    #[must_use]
+    pub fn with_caches(self, caches: SharedCaches) -> Self {
+        Self { caches, ..self }
+    }
+
+    pub(crate) fn caches(&self) -> Vec<CacheShown> {
+        self.caches.list()
     }
 
     /// Uses buckets that run already, which their owner closes.

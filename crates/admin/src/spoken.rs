@@ -16,6 +16,7 @@ use engine::{
 };
 use serde_json::Value;
 
+use crate::caches::{CacheShown, ListCaches};
 use crate::error::ControlError;
 use crate::json::{FromJson, ToJson};
 use crate::local::{DataDoor, Local};
@@ -222,6 +223,7 @@ spoken! {
         Ok(shown(wish.key, reader.info()))
     };
     "list_tenants": ListTenants -> Vec<TenantShown>, false, list_tenants;
+    "list_caches": ListCaches -> Vec<CacheShown>, false, |store, _| Ok(store.caches());
     "collect": CollectRequest -> <CollectRequest as Ask>::Answer, false, of_engine;
 }
 

@@ -13,9 +13,9 @@ use admin::json::Json;
 use admin::{
     Client, CloseBucket, Control, ControlError, CopyObject, CreateBucket, DataRemoved,
     DeleteBucket, DeleteObjects, Disconnect, GetIdentity, GetObject, GetStatus, Grown, GrowthWish,
-    HeadObject, ListBuckets, ListObjects, ListTenants, Local, ObjectKey, ObjectShown, ObjectSink,
-    ObjectSource, OpenData, PutObject, RemoveData, Server, SetBucket, SharedStatus, ShowBucket,
-    Spoken, Status, VERBS,
+    HeadObject, ListBuckets, ListCaches, ListObjects, ListTenants, Local, ObjectKey, ObjectShown,
+    ObjectSink, ObjectSource, OpenData, PutObject, RemoveData, Server, SetBucket, SharedStatus,
+    ShowBucket, Spoken, Status, VERBS,
 };
 use disk::{Doorbell, MemoryDisk, SUPERBLOCK_BYTES};
 use engine::control::{
@@ -230,6 +230,7 @@ fn ask_of_buckets(both: &mut Both) {
     assert_eq!(both.here.get_object(&none(), &mut here).unwrap_err().to_string(), refused);
 
     both.ask(ListTenants { name: None });
+    both.ask(ListCaches {});
     both.ask(SetBucket { name: bucket(), quota_bytes: Some(6) });
     let shown = both.ask(ShowBucket { name: bucket() });
     assert_eq!((shown["objects"].clone(), shown["quota_bytes"].clone()), (json!(1), json!(6)));

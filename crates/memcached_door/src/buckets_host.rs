@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use accounts::Account;
 use buckets::{Buckets, BucketsError};
 use items::{Items, ItemsConnection, ItemsError, ItemsOptions};
-use memcached::Counts;
+use memcached::{Counts, Figures};
 use tenants::{PartyId, Tenant, Tenants};
 
 use crate::host::{Guest, Host, Meter};
@@ -80,6 +80,17 @@ struct Served {
     party: u64,
 }
 
+/// A bucket that serves as a cache, as it is told.
+#[derive(Clone, Debug)]
+pub struct CacheFigures {
+    /// Its name.
+    pub bucket: String,
+    /// What it holds, and what its clients did.
+    pub figures: Figures,
+    /// Items that are in memory, and the bytes that they take there.
+    pub hot: (u64, u64),
+}
+
 struct Kept {
     served: Arc<Served>,
     /// When it was first seen without clients.
@@ -102,6 +113,16 @@ impl BucketsHost {
             host.shared = Some(Arc::new(host.open_bucket(&name, FIRST_BUCKET)?));
         }
         Ok(host)
+    }
+
+    /// The buckets that serve as caches now, by name. It waits for one that is being opened.
+    #[must_use]
+    pub fn caches(&self) -> Vec<CacheFigures> {
+        let open = self.open();
+        let all = self.shared.iter().chain(open.values().map(|kept| &kept.served));
+        let mut caches: Vec<_> = all.map(|served| served.figures()).collect();
+        caches.sort_by(|one, other| one.bucket.cmp(&other.bucket));
+        caches
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<String, Kept>> {
@@ -155,6 +176,13 @@ impl BucketsHost {
                 None
             }
         }
+    }
+}
+
+impl Served {
+    fn figures(&self) -> CacheFigures {
+        let figures = self.place.figures(self.items.figures());
+        CacheFigures { bucket: self.name.clone(), figures, hot: self.items.hot_figures() }
     }
 }
 

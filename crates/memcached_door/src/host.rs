@@ -30,6 +30,26 @@ pub trait Host: Send + Sync + 'static {
     }
 }
 
+impl<H: Host> Host for Arc<H> {
+    type Cache = H::Cache;
+
+    fn without_name(&self) -> Option<Guest<H::Cache>> {
+        self.as_ref().without_name()
+    }
+
+    fn by_name(&self, user: &[u8], password: &[u8]) -> Option<Guest<H::Cache>> {
+        self.as_ref().by_name(user, password)
+    }
+
+    fn may_stay(&self, name: &str) -> bool {
+        self.as_ref().may_stay(name)
+    }
+
+    fn give_back_unused(&self, now: Instant) {
+        self.as_ref().give_back_unused(now);
+    }
+}
+
 /// A client that was let in.
 pub struct Guest<C> {
     /// What answers it.

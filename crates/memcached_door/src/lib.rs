@@ -46,7 +46,7 @@ mod shared;
 mod socket;
 
 pub use address::Address;
-pub use buckets_host::{BucketsHost, HostError, HostOptions};
+pub use buckets_host::{BucketsHost, CacheFigures, HostError, HostOptions};
 pub use error::DoorError;
 pub use host::{Guest, Host, Meter};
 pub use memcached::VALUE_BYTES_MAX;

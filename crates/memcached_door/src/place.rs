@@ -64,23 +64,30 @@ impl Place {
         shard.lock().unwrap_or_else(PoisonError::into_inner).add(counts);
     }
 
-    /// What the cache tells, with what the door knows. Of others' clients nothing is told.
-    fn figures(&self, facts: &Facts, of_cache: Figures) -> Figures {
+    /// What the cache tells, with what its clients did.
+    pub(crate) fn figures(&self, of_cache: Figures) -> Figures {
+        Figures {
+            counts: self.counts(),
+            connections: self.connections(),
+            connections_total: self.connections_total.load(Ordering::Relaxed),
+            ..of_cache
+        }
+    }
+
+    /// The same with what the door knows. Of others' clients nothing is told.
+    fn figures_at(&self, facts: &Facts, of_cache: Figures) -> Figures {
         let rejected = facts.connections_rejected.load(Ordering::Relaxed);
         Figures {
             pid: std::process::id(),
             uptime_s: facts.started.elapsed().as_secs(),
             version: facts.version.clone(),
-            counts: self.counts(),
-            connections: self.connections(),
-            connections_total: self.connections_total.load(Ordering::Relaxed),
             connections_rejected: if facts.is_authenticated { 0 } else { rejected },
             connections_max: facts.connections_max,
             threads: facts.threads,
             tcp_port: facts.tcp_port,
             is_authenticated: facts.is_authenticated,
             value_bytes_max: facts.value_bytes_max,
-            ..of_cache
+            ..self.figures(of_cache)
         }
     }
 }
@@ -138,8 +145,7 @@ impl<C: Cache> Cache for Counted<C> {
 
     fn would_wait(&self, requests: &[Request<'_>], now_s: u64) -> bool {
         let mut changes = requests.iter().filter(|request| request.operation.is_change());
-        changes.nth(self.changes_at_once_max).is_some()
-            || self.cache.would_wait(requests, now_s)
+        changes.nth(self.changes_at_once_max).is_some() || self.cache.would_wait(requests, now_s)
     }
 
     fn begin_store(&mut self, store: &Store<'_>, now_s: u64) -> Result<Self::Writer, Fault> {
@@ -156,7 +162,7 @@ impl<C: Cache> Cache for Counted<C> {
     }
 
     fn figures(&mut self, now_s: u64) -> Figures {
-        self.presence.0.figures(&self.facts, self.cache.figures(now_s))
+        self.presence.0.figures_at(&self.facts, self.cache.figures(now_s))
     }
 
     fn count(&mut self, counts: &Counts) {

@@ -20,7 +20,7 @@ use ::store::Hooks;
 use accounts::{Accounts, AccountsError};
 use admin::{
     Control, ControlError, DataDoor, GetStatus, Grower, Local, Remover, Server as ControlServer,
-    SharedStatus, Status,
+    SharedCaches, SharedStatus, Status,
 };
 use engine::{Client, Notice, Options, RequestError};
 use nbd::{Adopter, Listen, Notices as DoorNotices, Server as NbdServer, ServerOptions};
@@ -207,6 +207,8 @@ fn serve(
     let service = Local::served(client.clone(), status.clone(), grower);
     let service = service.with_remover(remover).with_data_door(data_door(doors.adopter()));
     let service = service.with_buckets(buckets.clone()).with_tenants(Some(Arc::clone(&tenants)));
+    let caches = SharedCaches::default();
+    let service = service.with_caches(caches.clone());
     let mut control = match ControlServer::start(&place, service) {
         // The store's directory takes no socket either; everything but commands works without.
         Err(error) if args.read_only => {
@@ -218,7 +220,7 @@ fn serve(
     listen.iter().try_for_each(|address| doors.listen(address))?;
     let s3 = S3Door::open(&args.s3, &buckets, &tenants, &place, teller)?;
     status.set(status_of(doors.addresses()));
-    let memcached = MemcachedDoor::open(args, &buckets, &tenants, &place, teller)?;
+    let memcached = MemcachedDoor::open(args, &buckets, &tenants, &place, (&caches, teller))?;
     let listening =
         Listening { nbd: doors.addresses(), s3: s3.addresses(), memcached: memcached.addresses() };
     announce(store, args, &place, &listening, teller)?;

@@ -1,8 +1,10 @@
 //! `tamis stats`: what a store holds, what was saved on the way down, and what it costs.
 
+mod caches;
 mod stages;
 mod tables;
 
+use admin::ListCaches;
 use engine::control::GetStats;
 use std::fmt::Write;
 use std::thread;
@@ -11,6 +13,7 @@ use std::time::{Duration, Instant};
 use engine::{Counters, ReadCacheFigures, Stats, VolumeInfo, VolumeWeight};
 use serde::Serialize;
 
+use self::caches::Cache;
 use crate::args::StatsArgs;
 use crate::control::Store;
 use crate::error::CliError;
@@ -25,7 +28,7 @@ use crate::weighing::weigh;
 const RATE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What `--json` prints.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Report {
     #[serde(flatten, serialize_with = "admin::json::serialize")]
     stats: Stats,
@@ -33,6 +36,8 @@ struct Report {
     served: bool,
     /// Of the last half second, when it is.
     rates: Option<Rates>,
+    /// Buckets that are served as caches.
+    caches: Vec<Cache>,
     /// What each volume and snapshot weighs, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<Vec<NamedWeight>>,
@@ -152,13 +157,14 @@ fn table_of(weights: &[NamedWeight]) -> Table {
 fn look(store: &Store) -> Result<Report, CliError> {
     let first = store.ask(GetStats {})?;
     if !store.is_served() {
-        return Ok(Report { stats: first, served: false, rates: None, weights: None });
+        return Ok(Report { stats: first, ..Report::default() });
     }
     let started = Instant::now();
     thread::sleep(RATE_INTERVAL);
     let stats = store.ask(GetStats {})?;
     let rates = Rates::between(&first, &stats, started.elapsed());
-    Ok(Report { stats, served: true, rates: Some(rates), weights: None })
+    let caches = store.ask(ListCaches {})?.into_iter().map(Cache::from).collect();
+    Ok(Report { stats, served: true, rates: Some(rates), caches, weights: None })
 }
 
 impl Rates {
@@ -186,6 +192,9 @@ fn text(report: &Report, all: bool) -> String {
     let _ = write!(text, "{}\n{}", reduction(&report.stats), room(report));
     if let Some(rates) = &report.rates {
         let _ = write!(text, "\n{}", traffic(rates));
+        if let Some(caches) = caches::table(&report.caches) {
+            let _ = write!(text, "\n{caches}");
+        }
         if all {
             text.push_str(&since_opened(&report.stats));
         } else {

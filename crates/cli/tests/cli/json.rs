@@ -234,7 +234,9 @@ fn copies(page: &Page, folder: &Folder, store: &str, other: &str) {
 }
 
 fn served(page: &Page, store: &str) {
-    let served = Served::start(store, "");
+    let socket = format!("unix:{store}/memcached.sock");
+    let words = format!("--memcached {socket} --memcached-bucket photos");
+    let served = Served::start(store, &words);
     page.check("serve", &served.ready);
     page.run("stats", &format!("{store} --volumes"));
     page.run("explain", &format!("{store} v 1"));

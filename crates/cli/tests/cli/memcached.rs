@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Folder, Served, tamis};
 
@@ -73,6 +73,15 @@ fn a_bucket_is_a_memcached_and_a_bucket() {
         ("curr_items", "1"),
     ] {
         assert_eq!(client.figure(name), expected, "{name}");
+    }
+    let told = tamis(&format!("stats {store}")).ok();
+    let line = told.out.lines().find(|line| line.starts_with("cache ")).unwrap();
+    assert_eq!(line.split_whitespace().take(3).collect::<Vec<_>>(), ["cache", "1", "1"]);
+    let caches = &tamis(&format!("stats {store} --json")).ok().json()["caches"];
+    for (name, expected) in
+        [("bucket", json!("cache")), ("hits", json!(1)), ("stores", json!(1)), ("items", json!(1))]
+    {
+        assert_eq!(caches[0][name], expected, "{name}");
     }
     let long = "x".repeat(1_500_000);
     client.say(&format!("set long 0 0 {}\r\n{long}\r\n", long.len()), "STORED\r\n");
@@ -169,6 +178,43 @@ fn an_account_comes_in_to_the_bucket_that_it_may_write() {
     let mut rest = Vec::new();
     same.0.read_to_end(&mut rest).unwrap();
     other.say("get a\r\n", "END\r\n");
+    assert_eq!(served.interrupt(), Some(0));
+}
+
+#[test]
+fn a_tenant_over_its_rate_is_slowed_and_another_is_not() {
+    let folder = Folder::new();
+    let store = folder.store("256M");
+    let tenant = |name: &str, rates: &str| {
+        let words = format!("account create {store} {name} --tenant --write {name}-* {rates}");
+        let made = tamis(&format!("{words} --json")).ok().json();
+        tamis(&format!("bucket create {store} {name}-b --domain {name}")).ok();
+        let text = |field: &str| made[field].as_str().unwrap().to_owned();
+        (format!("{}@{name}-b", text("access_key")), text("secret"))
+    };
+    let (slow, fast) = (tenant("slow", "--requests 200/s --burst 0"), tenant("fast", ""));
+    let served = serve(&folder, &store, "");
+    let client = |(name, secret): &(String, String)| {
+        let mut client = Client::of(&folder);
+        client.come_in(name, secret, "STORED\r\n");
+        client
+    };
+    let (mut slow, mut fast) = (client(&slow), client(&fast));
+    for _ in 0..20 {
+        // Twenty at once are a tenth of a second of its rate, in which it is not read.
+        slow.say(&"get a\r\n".repeat(20), &"END\r\n".repeat(20));
+        (0..20).for_each(|_| fast.say("get a\r\n", "END\r\n"));
+    }
+    let stats = |name: &str| {
+        let stats = tamis(&format!("account stats {store} {name} --json")).ok().json();
+        let one = stats["tenants"][0].clone();
+        let reads = one["operations"][0].clone();
+        assert_eq!((&reads["operation"], &reads["operations"]), (&json!("read"), &json!(400)));
+        (one["throttled_requests"].as_u64().unwrap(), one["throttled_ns"].as_u64().unwrap())
+    };
+    let (requests, ns) = stats("slow");
+    assert!(requests > 0 && ns > 0, "{requests} requests, {ns} ns");
+    assert_eq!(stats("fast"), (0, 0));
     assert_eq!(served.interrupt(), Some(0));
 }
 

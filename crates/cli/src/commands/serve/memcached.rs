@@ -1,14 +1,14 @@
 //! The door of memcached, where the operator wants one.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use ::buckets::Buckets;
 use ::store::Durability;
-use admin::ControlError;
+use admin::{CacheShown, ControlError, SharedCaches};
 use items::ItemsOptions;
 use memcached_door::{
-    Address, BucketsHost, HostError, HostOptions, MemcachedOptions, MemcachedServer,
+    Address, BucketsHost, CacheFigures, HostError, HostOptions, MemcachedOptions, MemcachedServer,
 };
 use tenants::Tenants;
 
@@ -32,7 +32,7 @@ impl MemcachedDoor {
         buckets: &Buckets,
         tenants: &Arc<Tenants>,
         place: &Path,
-        teller: &Teller,
+        (caches, teller): (&SharedCaches, &Teller),
     ) -> Result<Self, CliError> {
         if args.memcached.is_empty() {
             return Ok(Self { server: None });
@@ -57,6 +57,9 @@ impl MemcachedDoor {
         let options = HostOptions { bucket, items, observer: observer() };
         let host =
             BucketsHost::new(buckets.clone(), Arc::clone(tenants), options).map_err(of_host)?;
+        let host = Arc::new(host);
+        let known = Arc::downgrade(&host);
+        caches.set(Box::new(move || shown(&known)));
         let options = MemcachedOptions {
             listen: args.memcached.iter().map(from_anywhere).collect(),
             connections_max: usize::from(args.memcached_connections),
@@ -79,6 +82,29 @@ impl MemcachedDoor {
             server.stop();
         }
     }
+}
+
+/// The caches of a door, as long as it is open.
+fn shown(host: &Weak<BucketsHost>) -> Vec<CacheShown> {
+    let caches = host.upgrade().map_or_else(Vec::new, |host| host.caches());
+    let one = |CacheFigures { bucket, figures, hot: (hot_items, hot_bytes) }| CacheShown {
+        bucket,
+        connections: figures.connections,
+        connections_total: figures.connections_total,
+        items: figures.items,
+        item_bytes: figures.bytes,
+        item_bytes_max: (figures.bytes_max > 0).then_some(figures.bytes_max),
+        hot_items,
+        hot_bytes,
+        hits: figures.counts.get_hits,
+        misses: figures.counts.get_misses,
+        stores: figures.counts.cmd_set,
+        deletes: figures.counts.delete_hits,
+        evictions: figures.evictions,
+        bytes_in: figures.counts.bytes_read,
+        bytes_out: figures.counts.bytes_written,
+    };
+    caches.into_iter().map(one).collect()
 }
 
 /// What is wrong with a bucket is said as for other commands.

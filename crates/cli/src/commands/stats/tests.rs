@@ -27,12 +27,12 @@ fn stats() -> Stats {
 /// What people see of a store that is served.
 fn told_of(stats: Stats) -> String {
     let rates = Some(Rates::between(&stats, &stats, Duration::from_secs(1)));
-    text(&Report { stats, served: true, rates, weights: None }, true)
+    text(&Report { stats, served: true, rates, ..Report::default() }, true)
 }
 
 #[test]
 fn people_see_the_way_down() {
-    let text = text(&Report { stats: stats(), served: false, rates: None, weights: None }, true);
+    let text = text(&Report { stats: stats(), ..Report::default() }, true);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "mapped by volumes    40 GiB         1 volume");
     assert_eq!(lines[1], "after deduplication  10 GiB  4.00x  2,621,440 unique chunks of 4 KiB");
@@ -43,7 +43,7 @@ fn people_see_the_way_down() {
 #[test]
 fn a_store_that_stopped_writing_says_so_first() {
     let stats = Stats { writing_stopped: Some("the device failed".to_owned()), ..stats() };
-    let text = text(&Report { stats, served: true, rates: None, weights: None }, true);
+    let text = text(&Report { stats, served: true, ..Report::default() }, true);
     assert!(text.starts_with("writing has stopped, reads go on: the device failed\n"), "{text}");
 }
 
@@ -52,8 +52,7 @@ fn snapshots_and_deletions_are_told_where_there_are_any() {
     let of = |name: &str| VolumeStats { name: name.to_owned(), ..VolumeStats::default() };
     let volumes = vec![of("v"), of("v@a"), of("v@b")];
     let stats = Stats { volumes, deletions: 3, deletions_held: 1, ..stats() };
-    let told =
-        text(&Report { stats: stats.clone(), served: false, rates: None, weights: None }, true);
+    let told = text(&Report { stats: stats.clone(), ..Report::default() }, true);
     assert!(told.contains("  1 volume\n"), "{told}");
     let line_of = |told: &str, name: &str| {
         told.lines().find(|line| line.starts_with(name)).map(str::to_owned)
@@ -63,14 +62,14 @@ fn snapshots_and_deletions_are_told_where_there_are_any() {
     assert!(held.contains(" 1  deleted snapshots whose clones"), "{told}");
     let line_of = |deletions, deletions_held| {
         let stats = Stats { deletions, deletions_held, ..stats.clone() };
-        let told = text(&Report { stats, served: false, rates: None, weights: None }, true);
+        let told = text(&Report { stats, ..Report::default() }, true);
         told.lines().find(|line| line.starts_with("deletions")).map(str::to_owned)
     };
     assert!(line_of(3, 0).is_some_and(|line| line.contains(" 3  on their way")));
     let line = line_of(3, 0).unwrap();
     assert!(line.contains("comes back while the store is served"), "nothing runs: {line}");
     let stats = Stats { deletions: 3, ..stats.clone() };
-    let told = text(&Report { stats, served: true, rates: None, weights: None }, true);
+    let told = text(&Report { stats, served: true, ..Report::default() }, true);
     assert!(told.contains("comes back in the background"), "{told}");
     assert_eq!(line_of(0, 0), None);
 }
@@ -78,7 +77,7 @@ fn snapshots_and_deletions_are_told_where_there_are_any() {
 #[test]
 fn one_of_anything_is_told_as_one() {
     let one = Stats { unique_chunks: 1, copied_chunks: 1, domains: 1, ..stats() };
-    let told = text(&Report { stats: one, served: false, rates: None, weights: None }, true);
+    let told = text(&Report { stats: one, ..Report::default() }, true);
     for words in ["1 volume, 1 domain of its own", " 1 unique chunk of 4 KiB", "of 1 chunk that"] {
         assert!(told.contains(words), "{words}: {told}");
     }
@@ -87,16 +86,16 @@ fn one_of_anything_is_told_as_one() {
 #[test]
 fn a_percentage_is_told_when_it_is_reached() {
     let nearly = Stats { data_used_ratio: 0.798, tables_used_ratio: 0.8, ..stats() };
-    let told = text(&Report { stats: nearly, served: false, rates: None, weights: None }, true);
+    let told = text(&Report { stats: nearly, ..Report::default() }, true);
     assert!(told.contains("79% used") && told.contains("80% used"), "{told}");
 }
 
 #[test]
 fn second_copies_are_told_where_there_are_any() {
-    let none = text(&Report { stats: stats(), served: false, rates: None, weights: None }, true);
+    let none = text(&Report { stats: stats(), ..Report::default() }, true);
     assert!(!none.contains("second copies"), "{none}");
     let stats = Stats { copied_chunks: 3, copy_bytes: 12 << 10, ..stats() };
-    let told = text(&Report { stats, served: false, rates: None, weights: None }, true);
+    let told = text(&Report { stats, ..Report::default() }, true);
     let line = told.lines().find(|line| line.starts_with("second copies")).unwrap();
     assert!(line.ends_with(" 12 KiB  of 3 chunks that many share"), "{told}");
 }
@@ -167,8 +166,7 @@ fn what_a_repair_gave_up_is_told_until_a_scrub_has_found_it_nowhere() {
 
 #[test]
 fn programs_find_every_promised_key_at_the_top() {
-    let json =
-        serde_json::to_value(Report { stats: stats(), served: false, rates: None, weights: None });
+    let json = serde_json::to_value(Report { stats: stats(), ..Report::default() });
     let json = json.unwrap();
     for key in [
         "logical_bytes",
