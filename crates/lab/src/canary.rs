@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use lab::{
-    Broken, Failure, Look, ObjectPlan, Plan, Script, Simulation, fullness, go_back,
+    Broken, Failure, Look, ObjectPlan, Plan, ReplicaPlan, Script, Simulation, fullness, go_back,
     lose_directories, schedules,
 };
 use mutants::Mutant;
@@ -25,7 +25,7 @@ const SEEDS_MAX: u64 = 12;
 /// Only seeds from 16 on are of stores that compare bytes; what `Shape::uses_new_things` says so of
 /// knows vectors, hints, reservations and copies between volumes; `Shape::has_codecs` says which
 /// know codecs of volumes.
-const TRIED_FIRST: [(Mutant, u64); 20] = [
+const TRIED_FIRST: [(Mutant, u64); 24] = [
     (Mutant::WritesRootBeforeRecords, 3),
     (Mutant::WritesRootUnplaced, 17),
     (Mutant::ComparesNothing, 16),
@@ -46,6 +46,10 @@ const TRIED_FIRST: [(Mutant, u64); 20] = [
     (Mutant::ForgetsFuaOfCopy, 13),
     (Mutant::FreesBeforeTrim, 12),
     (Mutant::WritesNoMirror, 6),
+    (Mutant::AnswersFlushAtHome, 21),
+    (Mutant::HidesMixture, 16),
+    (Mutant::TakesNothingBack, 15),
+    (Mutant::EndsBeforeFilled, 34),
 ];
 /// Writes for each crash point that runs of buckets look at.
 const OBJECTS_ONE_IN: u64 = 6;
@@ -169,6 +173,8 @@ enum Ran {
     Seed(u64),
     /// Of buckets.
     Objects(u64),
+    /// Of a bucket on two stores.
+    Replicas(u64),
 }
 
 impl Ran {
@@ -180,6 +186,10 @@ impl Ran {
                 let plan = ObjectPlan { one_in: OBJECTS_ONE_IN, ..ObjectPlan::of_seed(seed) };
                 failure_of(seed, || plan.run())
             }
+            Self::Replicas(seed) => failure_of(seed, || {
+                let run = ReplicaPlan::of_seed(seed).run();
+                run.map_err(|broken| Failure { broken, life: 0, request: 0, aside: None })
+            }),
         }
     }
 }
@@ -209,6 +219,8 @@ enum Way {
     Seeds,
     /// By seeds of buckets.
     Objects,
+    /// By seeds of buckets on two stores.
+    Replicas,
     /// By a schedule.
     Schedule(Script, Look),
     /// By a store that is made so that the mutant does harm.
@@ -248,6 +260,14 @@ impl Way {
             | Mutant::ForgetsCountOfCopy
             | Mutant::RecordsRestLate
             | Mutant::TrimsHeld => return Self::Objects,
+            Mutant::AnswersBeforeReceived
+            | Mutant::AnswersFlushAtHome
+            | Mutant::PromotesMixture
+            | Mutant::HidesMixture
+            | Mutant::WelcomesTheOvertaken
+            | Mutant::TakesNothingBack
+            | Mutant::CatchesUpOverAGap
+            | Mutant::EndsBeforeFilled => return Self::Replicas,
             _ => return Self::Seeds,
         };
         Self::Schedule(script, look)
@@ -258,6 +278,7 @@ impl Way {
         let found = match self {
             Self::Seeds => return by_seeds(mutant, allowed, Ran::Seed),
             Self::Objects => return by_seeds(mutant, allowed, Ran::Objects),
+            Self::Replicas => return by_seeds(mutant, allowed, Ran::Replicas),
             Self::Schedule(script, look) => {
                 failure_of(0, || Simulation::of_script(script, look).and_then(Simulation::run))
             }

@@ -9,6 +9,7 @@
 //! damage        wrong bytes in stores, and their repair: one hit, or two (damage/twice)
 //! fullness.rs   stores that are filled to the last chunk
 //! objects       buckets: puts, merges, snapshots, crashes at every write
+//! replicas      a bucket on two stores: deaths of either, cuts, fail-overs
 //! image         stores of earlier releases, kept for the tests
 //! ```
 //!
@@ -31,6 +32,7 @@ pub mod image;
 mod objects;
 mod oracle;
 mod range;
+mod replicas;
 pub mod schedules;
 mod script;
 mod session;
@@ -48,6 +50,7 @@ pub use crate::objects::{ObjectPlan, ObjectSummary};
 pub use damage::{DamageRow, DamageTable};
 pub use dice::Dice;
 pub use failure::{Broken, Failure};
+pub use replicas::{ReplicaPlan, ReplicaSummary};
 pub use script::{End, HolderVerb, Life, Request, Script, ScriptError, Shape, Verb};
 pub use shrink::{Shrunk, shrink};
 pub use simulation::aside::Points;

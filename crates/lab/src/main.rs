@@ -10,6 +10,7 @@ mod buckets;
 mod canary;
 mod fill;
 mod night;
+mod pairs;
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -34,6 +35,8 @@ enum Command {
     Fill(fill::Arguments),
     /// Put, copy, delete, merge and roll back in buckets; crash at every write, recover, compare.
     Objects(buckets::Arguments),
+    /// Keep a bucket on two stores: kill either, cut them apart, promote, compare.
+    Replicas(pairs::Arguments),
     /// Run a script that a failing seed was shrunk to.
     Replay {
         /// The script, as it was printed.
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => night::simulate(&arguments),
         Command::Fill(arguments) => fill::fill(&arguments),
         Command::Objects(arguments) => buckets::objects(&arguments),
+        Command::Replicas(arguments) => pairs::replicas(&arguments),
         Command::Replay { file } => replay(&file),
         Command::Image { version, folder } => make_image(version, &folder),
         #[cfg(debug_assertions)]

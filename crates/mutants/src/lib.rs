@@ -193,11 +193,27 @@ pub enum Mutant {
     RecordsRestLate,
     /// The trimmer takes what readers and writers hold.
     TrimsHeld,
+    /// An answer does not wait until the replica has the record.
+    AnswersBeforeReceived,
+    /// A flush does not wait until it is one at the replica as well.
+    AnswersFlushAtHome,
+    /// A replica is promoted whose comparison has not ended.
+    PromotesMixture,
+    /// A replica that is compared does not say that it holds a mixture.
+    HidesMixture,
+    /// A promoted copy takes records of the one that it has taken over from.
+    WelcomesTheOvertaken,
+    /// A primary does not ask for the records that its crash has lost.
+    TakesNothingBack,
+    /// A replica is given the records that are kept, whether or not others are missing.
+    CatchesUpOverAGap,
+    /// A comparison ends before the ranges that differ have been sent.
+    EndsBeforeFilled,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 86] = [
+    pub const ALL: [Self; 94] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -284,6 +300,14 @@ impl Mutant {
         Self::ForgetsCountOfCopy,
         Self::RecordsRestLate,
         Self::TrimsHeld,
+        Self::AnswersBeforeReceived,
+        Self::AnswersFlushAtHome,
+        Self::PromotesMixture,
+        Self::HidesMixture,
+        Self::WelcomesTheOvertaken,
+        Self::TakesNothingBack,
+        Self::CatchesUpOverAGap,
+        Self::EndsBeforeFilled,
     ];
 }
 

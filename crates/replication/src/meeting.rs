@@ -9,6 +9,7 @@
 //! | anything else | compare |
 
 use format::replication::Position;
+use mutants::mutant;
 
 use crate::ring::Ring;
 
@@ -51,7 +52,7 @@ pub fn meet(held: &Held, ring: &Ring, secondary: &Position, is_consistent: bool)
         return Meeting::Compare;
     }
     let behind = secondary.sequence;
-    let covers = ring.covers(behind);
+    let covers = ring.covers(behind) || mutant!(CatchesUpOverAGap);
     if held.now.is_some_and(|now| now.is_beside(secondary)) {
         return if covers { Meeting::CatchUp { behind } } else { Meeting::Compare };
     }
@@ -65,7 +66,7 @@ pub fn meet(held: &Held, ring: &Ring, secondary: &Position, is_consistent: bool)
         std::cmp::Ordering::Equal if begun != behind => Meeting::Compare,
         std::cmp::Ordering::Equal if covers => Meeting::CatchUp { behind },
         std::cmp::Ordering::Equal => Meeting::Compare,
-        std::cmp::Ordering::Greater if held.now.is_none() => {
+        std::cmp::Ordering::Greater if held.now.is_none() && !mutant!(TakesNothingBack) => {
             Meeting::TakeBack { behind: opened_at.sequence, up_to: behind }
         }
         std::cmp::Ordering::Greater => Meeting::Compare,

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use format::BLOCK_BYTES;
 use format::objects::replica::REPLICA_STATE_AT_BYTES;
 use format::replication::{Change, Message};
+use mutants::mutant;
 use objects::volume::BucketVolume;
 use store::{RequestError, Reservation, ReservedFor, WriteOptions, WriteRoom};
 use thiserror::Error;
@@ -107,9 +108,14 @@ impl Mirrored {
             }
             primary.begin_life().cloned()
         };
+        let is_first = state.is_some();
         if let Some(state) = state {
             // A number of a sequence that a crash takes back could be another record's.
             write_state(&*self.volume, &state)?;
+        }
+        // A peer that is compared is no copy until it is equal: what was acknowledged is here only.
+        let is_last_copy = self.primary().is_to_compare();
+        if is_first || is_last_copy {
             self.volume.flush()?;
         }
         let now = self.patience.now();
@@ -173,6 +179,8 @@ impl Mirrored {
             let late = "the peer gives back what was lost when the bucket has changed since";
             return Err(MirroredError::Peer(late.to_owned()));
         }
+        let begun = self.primary().takes_back();
+        write_state(&*self.volume, &begun)?;
         apply(&*self.volume, change).map_err(|error| match error {
             SecondaryError::Volume(error) => MirroredError::Volume(error),
             error => MirroredError::Peer(error.to_string()),
@@ -206,9 +214,6 @@ impl Mirrored {
         let Some(cursor) = self.primary().compares_at() else { return Ok(false) };
         let (state_at, size) = (REPLICA_STATE_AT_BYTES, self.size_bytes());
         if cursor == size {
-            if !self.primary().is_all_answered() {
-                return Ok(false);
-            }
             let sequence = self.push(Change::InStep)?;
             self.primary().ends_with(sequence);
             self.patience.wake();
@@ -340,6 +345,7 @@ impl Mirrored {
         drop(order);
         self.patience.wake();
         done?;
+        let waits = waits && !mutant!(AnswersBeforeReceived);
         if waits { self.wait_received(sequence) } else { Ok(()) }
     }
 
@@ -429,6 +435,9 @@ impl BucketVolume for Mirrored {
         let sequence = self.primary().want_flush();
         self.patience.wake();
         self.volume.flush()?;
+        if mutant!(AnswersFlushAtHome) {
+            return Ok(());
+        }
         self.wait(|primary| match primary.standing() {
             Standing::InStep if primary.is_durable(sequence) => Some(Ok(())),
             Standing::Alone => Some(Ok(())),

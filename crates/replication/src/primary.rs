@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use format::objects::replica::{ReplicaRole, ReplicaState};
 use format::replication::{Change, Message, PROTOCOL_VERSION, Position};
+use mutants::mutant;
 
 use crate::meeting::{Held, Meeting, meet};
 use crate::ring::Ring;
@@ -91,6 +92,8 @@ pub struct Primary {
     /// The next record to be sent.
     next: u64,
     received: u64,
+    /// The peer is compared, or was when it was cut: what it was sent is no copy yet.
+    is_mixed: bool,
     durable: u64,
     flush_wanted: u64,
     flush_sent: u64,
@@ -123,6 +126,7 @@ impl Primary {
             outbox: VecDeque::new(),
             next: sequence + 1,
             received: sequence,
+            is_mixed: false,
             durable: 0,
             flush_wanted: 0,
             flush_sent: 0,
@@ -187,10 +191,14 @@ impl Primary {
         }
     }
 
+    /// Whether records go to the peer.
+    fn sends(&self) -> bool {
+        matches!(self.link, LinkState::InStep | LinkState::Comparing)
+    }
+
     /// Whether records are so far ahead of the peer that they wait.
     pub(crate) fn is_congested(&self) -> bool {
-        let sends = matches!(self.link, LinkState::InStep | LinkState::Comparing);
-        sends && self.ring.bytes_behind(self.received) > self.ahead_bytes_max
+        self.sends() && self.ring.bytes_behind(self.received) > self.ahead_bytes_max
     }
 
     /// Since when whoever waits since `since` waits: for a peer that was away before, since then.
@@ -224,7 +232,7 @@ impl Primary {
         if let Some(message) = self.outbox.pop_front() {
             return Some(message);
         }
-        if !matches!(self.link, LinkState::InStep | LinkState::Comparing) {
+        if !self.sends() {
             return None;
         }
         if self.next <= self.ring.last() {
@@ -247,9 +255,8 @@ impl Primary {
     /// Whether [`Primary::next_message`] has something now.
     #[must_use]
     pub fn has_more(&self) -> bool {
-        let sends = matches!(self.link, LinkState::InStep | LinkState::Comparing);
         let has_records = self.next <= self.ring.last() || self.flush_sent < self.flush_wanted;
-        !self.outbox.is_empty() || (sends && has_records)
+        !self.outbox.is_empty() || (self.sends() && has_records)
     }
 
     /// Takes what the peer said.
@@ -318,16 +325,24 @@ impl Primary {
             Meeting::CatchUp { behind } => {
                 self.next = behind + 1;
                 self.received = behind;
+                self.is_mixed = false;
                 self.comparison.ends = Some(0);
             }
             Meeting::Compare => {
                 self.next = self.ring.last() + 1;
                 self.received = self.ring.last();
+                self.is_mixed = true;
                 self.comparison = Comparison::default();
             }
         }
         self.link = LinkState::Met;
         Ok(Asked::BeginLife)
+    }
+
+    /// A record that came back is about to be done: the state to be written before it.
+    pub(crate) fn takes_back(&mut self) -> ReplicaState {
+        self.state.begun = self.state.position.sequence + 1;
+        self.state.clone()
     }
 
     /// A record that came back has been done again.
@@ -349,6 +364,11 @@ impl Primary {
         self.state.begun = self.state.position.sequence;
         self.has_begun = true;
         Some(&self.state)
+    }
+
+    /// Whether the copies have met and all is to be compared.
+    pub(crate) fn is_to_compare(&self) -> bool {
+        self.link == LinkState::Met && self.comparison.ends.is_none()
     }
 
     /// The sequence of this opening has begun: records go to the peer, if it is there.
@@ -376,6 +396,7 @@ impl Primary {
     pub(crate) fn in_step(&mut self) {
         if self.link == LinkState::Comparing {
             self.link = LinkState::InStep;
+            self.is_mixed = false;
             self.away_since = None;
             self.state.went_on_alone = false;
         }
@@ -420,7 +441,9 @@ impl Primary {
 
     /// It was done, and goes to the peer: the state to be written behind it.
     pub(crate) fn end_record(&mut self, change: Change) -> (u64, ReplicaState) {
-        self.ring.push(change);
+        // What the peer has not been sent yet stays: else all would be compared again.
+        let unsent = if self.sends() { self.next } else { u64::MAX };
+        self.ring.push_keeping(change, unsent);
         let sequence = self.ring.last();
         self.state.position.sequence = sequence;
         self.state.begun = sequence;
@@ -433,9 +456,9 @@ impl Primary {
         self.link = LinkState::Away;
     }
 
-    /// Whether the peer has this record.
+    /// Whether the peer has this record, and is a copy.
     pub(crate) fn has_received(&self, sequence: u64) -> bool {
-        self.received >= sequence
+        !self.is_mixed && self.received >= sequence
     }
 
     /// Asks the peer to make durable what there is; the number of the last record.
@@ -449,21 +472,19 @@ impl Primary {
         self.durable >= sequence
     }
 
-    /// Where the comparison goes on; none: nothing is to be compared, or not now.
+    /// Where the comparison goes on; none: nothing is to be compared, or not now. The next range
+    /// waits until the one before is answered, and sent if it differs: memory has one only.
     pub(crate) fn compares_at(&self) -> Option<u64> {
         let is_due = self.link == LinkState::Comparing && self.comparison.ends.is_none();
-        (is_due && !self.is_congested()).then_some(self.comparison.cursor_bytes)
+        let is_answered = self.received >= self.comparison.asked || mutant!(EndsBeforeFilled);
+        let goes_on = is_due && is_answered && !self.is_congested();
+        goes_on.then_some(self.comparison.cursor_bytes)
     }
 
     /// The comparison has come to this place; `asked` is the record by which it was asked.
     pub(crate) fn compared(&mut self, up_to_bytes: u64, asked: Option<u64>) {
         self.comparison.cursor_bytes = up_to_bytes;
         self.comparison.asked = asked.unwrap_or(self.comparison.asked);
-    }
-
-    /// Whether the peer has answered all that was compared.
-    pub(crate) fn is_all_answered(&self) -> bool {
-        self.received >= self.comparison.asked
     }
 
     /// The record of this number says that all is equal.

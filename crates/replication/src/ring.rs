@@ -40,11 +40,17 @@ impl Ring {
 
     /// Takes the record behind the newest.
     pub fn push(&mut self, change: Change) {
+        self.push_keeping(change, u64::MAX);
+    }
+
+    /// The same; records from number `from` on are kept however many they are.
+    pub fn push_keeping(&mut self, change: Change, from: u64) {
         self.last += 1;
         self.bytes_ever += change.bytes();
         self.kept.push_back((self.bytes_ever, change));
         while self.bytes_behind(self.last - self.kept.len() as u64) > self.bytes_max
             && self.kept.len() > 1
+            && self.last + 1 - (self.kept.len() as u64) < from
         {
             self.kept.pop_front();
         }
@@ -99,6 +105,8 @@ mod tests {
         assert_eq!(ring.bytes_behind(12), 3 * write(100).bytes());
         ring.push(write(100_000));
         assert!(ring.covers(15), "one record is always kept");
+        (0..5).for_each(|_| ring.push_keeping(write(100), 18));
+        assert!(ring.covers(17) && !ring.covers(16), "the unsent ones stay");
         ring.restart(40);
         assert!(ring.covers(40) && ring.get(40).is_none());
     }

@@ -1,13 +1,15 @@
 //! The secondary's side: it does records in their order, and says what it has.
 //!
-//! Each record is a write of the volume and one of the state block behind it, so after a crash the
-//! block names the last record that is whole; the next one is done again, over what it left.
+//! Each record is a write of the volume between two of the state block, so after a crash the block
+//! names the last record that is whole, and says whether the next one may be there in part. That
+//! one is done again over what it left, if the primary has it; else all is compared.
 
 use std::sync::Arc;
 
 use format::objects::replica::{REPLICA_STATE_AT_BYTES, ReplicaRole, ReplicaState};
 use format::replication::{Change, Message, PROTOCOL_VERSION, Position};
 use format::{BLOCK_BYTES, FormatError};
+use mutants::mutant;
 use store::{Durability, RequestError, WriteOptions};
 use thiserror::Error;
 
@@ -97,17 +99,27 @@ impl Secondary {
         if set != self.state.set {
             return refused("the bucket there is a replica of another");
         }
-        let is_overtaken = epoch > primary.epoch;
+        let is_overtaken = epoch > primary.epoch && !mutant!(WelcomesTheOvertaken);
         match self.state.role {
             _ if is_overtaken => refused("the replica was promoted, and has taken over"),
             ReplicaRole::Secondary | ReplicaRole::Syncing => Message::Welcome {
                 position: self.state.position,
-                is_consistent: self.state.role == ReplicaRole::Secondary,
+                is_consistent: self.state.role == ReplicaRole::Secondary && self.is_whole(primary),
             },
+            ReplicaRole::Alone if mutant!(WelcomesTheOvertaken) => {
+                Message::Welcome { position: self.state.position, is_consistent: true }
+            }
             ReplicaRole::Primary | ReplicaRole::Alone | ReplicaRole::Fenced => {
                 refused("the bucket there is no replica: demote it first")
             }
         }
+    }
+
+    /// Whether no record is here in part, but for one that this primary sends again.
+    fn is_whole(&self, primary: &Position) -> bool {
+        let ReplicaState { position, begun, .. } = &self.state;
+        let has_next = primary.is_beside(position) && primary.sequence > position.sequence;
+        *begun == position.sequence || has_next
     }
 
     /// Does what the primary says; the answers are in their order.
@@ -149,15 +161,17 @@ impl Secondary {
     fn begin(&mut self, position: Position, compares: bool) -> Result<(), SecondaryError> {
         if compares {
             // Before the first change: from here on the volume is a mixture.
-            self.state.role = ReplicaRole::Syncing;
+            if !mutant!(HidesMixture) {
+                self.state.role = ReplicaRole::Syncing;
+            }
             self.ring.restart(position.sequence);
+            self.state.begun = position.sequence;
         } else if self.state.role != ReplicaRole::Secondary
             || position.sequence != self.state.position.sequence
         {
             return Err(SecondaryError::Protocol("records that do not follow"));
         }
         self.state.position = position;
-        self.state.begun = position.sequence;
         write_state(&*self.volume, &self.state)?;
         self.has_begun = true;
         Ok(())
@@ -167,8 +181,10 @@ impl Secondary {
         if sequence != self.state.position.sequence + 1 {
             return Err(SecondaryError::Protocol("a record that does not follow"));
         }
+        self.state.begun = sequence;
+        write_state(&*self.volume, &self.state)?;
         let mut next = self.state.clone();
-        (next.position.sequence, next.begun) = (sequence, sequence);
+        next.position.sequence = sequence;
         let mut answers = Vec::new();
         match &change {
             Change::Compare { at_bytes, length_bytes, fingerprint } => {
@@ -217,6 +233,7 @@ impl Secondary {
     pub fn promote(&mut self) -> Result<&ReplicaState, PromoteError> {
         match self.state.role {
             ReplicaRole::Secondary => {}
+            ReplicaRole::Syncing if mutant!(PromotesMixture) => {}
             ReplicaRole::Syncing => return Err(PromoteError::Mixture),
             ReplicaRole::Primary | ReplicaRole::Alone | ReplicaRole::Fenced => {
                 return Err(PromoteError::NoReplica);

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use format::objects::replica::{ReplicaRole, ReplicaState};
-use format::replication::{Message, Position};
+use format::replication::{Change, Message, Position};
 use objects::bucket::{Bucket, BucketOptions, Condition, FinishOptions, OpenOptions, PutOptions};
 use objects::volume::BucketVolume;
 use store::{CreateOptions, Options, RequestError, Store, Volume};
 
 use crate::{
-    LinkState, Mirrored, Patience, Primary, PromoteError, RING_BYTES_MAX, Secondary, read_state,
-    write_state,
+    LinkState, Mirrored, PROTOCOL_VERSION, Patience, Primary, PromoteError, RING_BYTES_MAX,
+    Secondary, read_state, write_state,
 };
 
 /// A connection: who waits moves what is said.
@@ -262,6 +262,50 @@ fn a_primary_takes_back_what_its_crash_has_lost() {
     assert!(
         matches!(&refused, RequestError::NotReplicated { reason } if reason.contains("promote"))
     );
+}
+
+#[test]
+fn part_of_a_record_is_told_unless_the_primary_sends_it_again() {
+    let side = Side::new(1);
+    let at = |life, sequence| Position { epoch: 1, life, sequence };
+    let role = ReplicaRole::Secondary;
+    let empty = Secondary::empty_state(7, side.id());
+    let state = ReplicaState { role, position: at(5, 10), begun: 11, ..empty };
+    let mut secondary = Secondary::new(Arc::new(side.volume.clone()), state, 1 << 20);
+    let mut is_consistent = |primary| match secondary.welcome(PROTOCOL_VERSION, 7, &primary) {
+        Message::Welcome { is_consistent, .. } => is_consistent,
+        other => panic!("{other:?}"),
+    };
+    assert!(is_consistent(at(5, 11)), "it has the record");
+    assert!(!is_consistent(at(5, 10)), "it has lost it");
+    assert!(!is_consistent(at(6, 11)), "it has another one");
+}
+
+#[test]
+fn what_a_peer_was_sent_before_it_is_compared_is_no_copy() {
+    let position = Position { epoch: 1, life: 0, sequence: 0 };
+    let role = ReplicaRole::Primary;
+    let empty = Secondary::empty_state(7, 1);
+    let state = ReplicaState { role, position, was_in_step: true, ..empty };
+    let mut primary = Primary::new("bucket", state, 5, 1 << 20);
+    primary.begin_life();
+    primary.begin_record();
+    let (sequence, state) = primary.end_record(Change::InStep);
+    let meet = |primary: &mut Primary, is_consistent| {
+        primary.connected(0);
+        let position = state.position.at(0);
+        primary.take(Message::Welcome { position, is_consistent }).unwrap();
+        primary.begun(0);
+    };
+    meet(&mut primary, false);
+    assert!(!primary.has_received(sequence));
+    primary.cut(0);
+    assert!(!primary.has_received(sequence), "it holds a mixture still");
+    meet(&mut primary, true);
+    while primary.next_message().is_some() {}
+    assert!(!primary.has_received(sequence));
+    primary.take(Message::Received { sequence }).unwrap();
+    assert!(primary.has_received(sequence));
 }
 
 /// Another store with the same bytes in its volume: what a crash there and then would leave.

@@ -29,7 +29,7 @@ const ARROWS: [(&str, &[&str]); 35] = [
     ("store", &["engine", "disk", "threads", "format"]),
     ("segments", &[]),
     ("objects", &["segments", "store", "format", "mutants"]),
-    ("replication", &["objects", "store", "format"]),
+    ("replication", &["objects", "store", "format", "mutants"]),
     ("buckets", &["segments", "objects", "store", "engine", "format"]),
     ("accounts", &[]),
     ("tenants", &["accounts"]),
@@ -49,6 +49,7 @@ const ARROWS: [(&str, &[&str]); 35] = [
     (
         "lab",
         &[
+            "replication",
             "objects",
             "segments",
             "store",

@@ -12,6 +12,7 @@ use engine::{
     WriteOptions, WriteRoom,
 };
 use objects::volume::BucketVolume;
+use replication::{ReplicaVolume, Run};
 
 use crate::dice::Dice;
 use crate::failure::Broken;
@@ -45,6 +46,8 @@ struct SteppedState {
     /// Why the engine did not answer, if it did not.
     stuck: Option<Broken>,
     asks_doors: bool,
+    /// One of this number of writes is followed by a flush.
+    flush_one_in: u64,
     /// Milliseconds since 1970.
     now_ms: u64,
 }
@@ -57,8 +60,14 @@ impl Stepped {
     pub(crate) fn new(opening: Opening, seed: u64, now_ms: u64) -> Arc<Self> {
         let asks_doors = seed % 2 == 1;
         let dice = Dice::new(seed);
-        let state = SteppedState { dice, acknowledged: 0, stuck: None, asks_doors, now_ms };
+        let (acknowledged, stuck, flush_one_in) = (0, None, FLUSH_ONE_IN);
+        let state = SteppedState { dice, acknowledged, stuck, asks_doors, flush_one_in, now_ms };
         Arc::new(Self { opening: Mutex::new(opening), state: Mutex::new(state) })
+    }
+
+    /// One of this number of writes is followed by a flush that nobody waits for.
+    pub(crate) fn flush_one_in(&self, writes: u64) {
+        lock(&self.state).flush_one_in = writes;
     }
 
     pub(crate) fn opening(&self) -> MutexGuard<'_, Opening> {
@@ -180,8 +189,8 @@ impl Stepped {
         }
         let outcome = opening.ask_or_accepted(|client, done| send(client, filled, done));
         let (steps, flushes) = {
-            let dice = &mut lock(&self.state).dice;
-            (dice.below(STEPS_MAX), dice.once_in(FLUSH_ONE_IN))
+            let SteppedState { dice, flush_one_in, .. } = &mut *lock(&self.state);
+            (dice.below(STEPS_MAX), dice.once_in(*flush_one_in))
         };
         if flushes {
             opening.client.flush(Done::pending().0);
@@ -207,7 +216,7 @@ impl StepVolume {
         Arc::new(Self { stepped: Arc::clone(stepped), open, rotten: Mutex::default() })
     }
 
-    pub(super) fn open(&self) -> &OpenVolume {
+    pub(crate) fn open(&self) -> &OpenVolume {
         &self.open
     }
 
@@ -247,6 +256,16 @@ impl StepVolume {
         let chunk = CHUNK_BYTES as u64;
         let whole = offset_bytes.div_ceil(chunk)..(offset_bytes + length_bytes) / chunk;
         lock(&self.rotten).retain(|lba| !whole.contains(lba));
+    }
+}
+
+impl ReplicaVolume for StepVolume {
+    fn run_at(&self, at_bytes: u64, most_bytes: u64) -> Result<Run, RequestError> {
+        let runs = self.stepped.ask(|client, done| {
+            client.extents(&self.open, at_bytes, most_bytes, 1, done);
+        })?;
+        let run = runs.first().map(|run| Run { length_bytes: run.length_bytes, is_hole: run.hole });
+        Ok(run.unwrap_or(Run { length_bytes: most_bytes, is_hole: true }))
     }
 }
 
