@@ -44,8 +44,8 @@ pub use local::{DataDoor, Grower, Local, Remover, SharedStatus};
 pub use objects::{
     BucketListed, BucketShown, CloseBucket, CopyObject, CreateBucket, DeleteBucket, DeleteObjects,
     GetObject, HeadObject, ListBuckets, ListObjects, OBJECTS_LISTED_MAX, ObjectKey, ObjectPage,
-    ObjectPut, ObjectShown, ObjectSink, ObjectSource, PutBegun, PutObject, Segments, SetBucket,
-    ShowBucket, frames,
+    ObjectPut, ObjectShown, ObjectSink, ObjectSource, PutBegun, PutObject, ReplicateBucket,
+    ReplicationChange, ReplicationShown, Segments, SetBucket, ShowBucket, frames,
 };
 pub use protocol::{
     DataOpened, DataRemoved, Disconnect, GetIdentity, GetStatus, Grown, GrowthWish, Identity,

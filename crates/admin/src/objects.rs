@@ -23,5 +23,6 @@ pub use streams::{ObjectSink, ObjectSource};
 pub use verbs::{
     BucketListed, BucketShown, CloseBucket, CopyObject, CreateBucket, DeleteBucket, DeleteObjects,
     GetObject, HeadObject, ListBuckets, ListObjects, OBJECTS_LISTED_MAX, ObjectPage, ObjectPut,
-    ObjectShown, PutBegun, PutObject, Segments, SetBucket, ShowBucket,
+    ObjectShown, PutBegun, PutObject, ReplicateBucket, ReplicationChange, ReplicationShown,
+    Segments, SetBucket, ShowBucket,
 };

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::json::plain;
 
 /// Raised with every change of what is said: both ends have the same, or part.
-pub const PROTOCOL_VERSION: u32 = 8;
+pub const PROTOCOL_VERSION: u32 = 9;
 
 /// The server's first line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -24,7 +24,7 @@ use crate::objects::carry_out::{self, begin_put, open_object, shown};
 use crate::objects::{
     BucketListed, BucketShown, CloseBucket, CopyObject, CreateBucket, DeleteBucket, DeleteObjects,
     GetObject, HeadObject, ListBuckets, ListObjects, ObjectPage, ObjectPut, ObjectShown, PutBegun,
-    PutObject, SetBucket, ShowBucket,
+    PutObject, ReplicateBucket, SetBucket, ShowBucket,
 };
 use crate::outcome::Outcome;
 use crate::protocol::{
@@ -204,6 +204,8 @@ spoken! {
         |store, wish| of_buckets(store, wish, carry_out::show_bucket);
     "set_bucket": SetBucket -> BucketShown, false,
         |store, wish| of_buckets(store, wish, carry_out::set_bucket);
+    "replicate_bucket": ReplicateBucket -> BucketShown, false,
+        |store, wish| of_buckets(store, wish, carry_out::replicate_bucket);
     "delete_bucket": DeleteBucket -> (), false,
         |store, wish| of_buckets(store, wish, carry_out::delete_bucket);
     "close_bucket": CloseBucket -> (), false,

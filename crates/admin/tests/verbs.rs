@@ -14,8 +14,8 @@ use admin::{
     Client, CloseBucket, Control, ControlError, CopyObject, CreateBucket, DataRemoved,
     DeleteBucket, DeleteObjects, Disconnect, GetIdentity, GetObject, GetStatus, Grown, GrowthWish,
     HeadObject, ListBuckets, ListCaches, ListObjects, ListTenants, Local, ObjectKey, ObjectShown,
-    ObjectSink, ObjectSource, OpenData, PutObject, RemoveData, Server, SetBucket, SharedStatus,
-    ShowBucket, Spoken, Status, VERBS,
+    ObjectSink, ObjectSource, OpenData, PutObject, RemoveData, ReplicateBucket, ReplicationChange,
+    Server, SetBucket, SharedStatus, ShowBucket, Spoken, Status, VERBS,
 };
 use disk::{Doorbell, MemoryDisk, SUPERBLOCK_BYTES};
 use engine::control::{
@@ -252,6 +252,9 @@ fn ask_of_buckets(both: &mut Both) {
     let keys = vec![key(), "none".into()];
     assert_eq!(both.ask(DeleteObjects { bucket: bucket(), keys }), json!([true, false]));
     assert!(both.ask(copy)["refused"].as_str().unwrap().contains("NotFound"));
+    let replicate = |change| ReplicateBucket { name: bucket(), change };
+    let refused = both.ask(replicate(ReplicationChange::Promote));
+    assert!(refused["refused"].as_str().unwrap().contains("no replica"));
     assert!(both.ask(CloseBucket { name: bucket() }).is_null());
     assert!(both.ask(DeleteBucket { name: bucket(), with_objects: false }).is_null());
 }

@@ -45,6 +45,20 @@ pub enum BucketsError {
         /// Its name.
         name: String,
     },
+    /// The bucket is the replica of one on another server.
+    #[error("bucket {name} is a replica, which answers nobody until it is promoted")]
+    IsReplica {
+        /// Its name.
+        name: String,
+    },
+    /// What was asked for does not go with how the bucket is replicated.
+    #[error("bucket {name}: {reason}")]
+    Replication {
+        /// Its name.
+        name: String,
+        /// Why, in a sentence.
+        reason: String,
+    },
     /// A repair has made an index that is not whole; the bucket is as it was.
     #[error("bucket {name} is not repaired, and is as it was: the new index has faults: {first}")]
     NotRepaired {

@@ -13,6 +13,9 @@
 //!                   └──delete: no request holds it──> gone
 //! ```
 //!
+//! `copies.rs` and `replicated.rs`: one of two copies of a bucket (decision 068) is here. A primary
+//! is opened through the room that has its connection, a replica by nobody.
+//!
 //! `repair.rs` lets a damaged bucket of a store that is not served take a new index.
 //!
 //! Room `objects` has no thread, clock or randomness; this room gives it all three. A bucket is a
@@ -27,6 +30,7 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod copies;
 mod counting;
 mod domains;
 mod error;
@@ -37,6 +41,7 @@ mod opened;
 mod put;
 mod registry;
 mod repair;
+mod replicated;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -44,6 +49,7 @@ mod upkeep;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub use copies::{Replicator, holds_mixture};
 pub use counting::DomainUsage;
 pub use domains::DomainQuotas;
 pub use error::BucketsError;
@@ -55,6 +61,7 @@ pub use registry::{BucketInfo, Buckets, NewBucket};
 pub use repair::{
     BucketRepairOptions, REPAIRING_SUFFIX, is_being_repaired, remove_leftovers, repair_bucket,
 };
+pub use replicated::Replication;
 pub use slots::BucketsOptions;
 
 /// Milliseconds since 1970.

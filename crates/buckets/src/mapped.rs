@@ -1,5 +1,6 @@
 //! Copies between buckets: chunks that both may have are mapped, so that no bytes move; else bytes
-//! are read and written.
+//! are read and written. A bucket with a replica takes bytes, for the replica's store does not have
+//! the chunks.
 
 use std::ops::Range;
 
@@ -67,8 +68,8 @@ impl OpenBucket {
     }
 
     /// Copies an object of another bucket to a key of this one, with its ETag and checksums, where
-    /// that needs no bytes to be moved. None: the object is short, or the buckets are of different
-    /// dedup domains, and nothing has been done.
+    /// that needs no bytes to be moved. None: the object is short, the buckets are of different
+    /// dedup domains, or this one has a replica, and nothing has been done.
     ///
     /// # Errors
     /// As of [`Bucket::put`](objects::bucket::Bucket::put).
@@ -80,7 +81,7 @@ impl OpenBucket {
         options: PutOptions,
     ) -> Result<Option<Put>, BucketsError> {
         let info = reader.info().clone();
-        if info.size_bytes < MAPPED_BYTES_MIN {
+        if info.size_bytes < MAPPED_BYTES_MIN || self.hosted().is_mirrored {
             return Ok(None);
         }
         let mut writer = self.put(key, options)?;
@@ -104,7 +105,7 @@ impl OpenBucket {
         range: Range<u64>,
         begin: impl FnOnce() -> Result<PartWriter, BucketsError>,
     ) -> Result<Option<Put>, BucketsError> {
-        if range.end - range.start < MAPPED_BYTES_MIN {
+        if range.end - range.start < MAPPED_BYTES_MIN || self.hosted().is_mirrored {
             return Ok(None);
         }
         let ETag { md5, parts } = reader.info().etag;

@@ -21,6 +21,8 @@ pub(crate) struct Hosted {
     pub(crate) is_read_only: bool,
     pub(crate) bucket: Bucket,
     pub(crate) volume: Volume,
+    /// Changes go to another server as well: all of them must pass the bucket.
+    pub(crate) is_mirrored: bool,
 }
 
 impl OpenBucket {

@@ -12,6 +12,7 @@ use objects::index::IndexError;
 use segments::SegmentPolicy;
 use store::{Durability, RequestError, random_bytes};
 
+use crate::copies::{check_may_go_back, state_of};
 use crate::error::BucketsError;
 use crate::name::check_bucket_name;
 use crate::now_unix_ms;
@@ -177,12 +178,14 @@ impl Buckets {
         filled
     }
 
-    /// Whether the making of the bucket was cut off; for who has the slot of the name.
+    /// Whether the making of the bucket was cut off; for who has the slot of the name. What a
+    /// primary has not filled yet is a replica.
     fn is_unfinished(&self, name: &str) -> bool {
         let options = OpenOptions { read_only: true, ..OpenOptions::default() };
-        let opened =
-            self.shared.volume(name).map(|volume| Bucket::open(Arc::new(volume), &options));
-        matches!(opened, Ok(Err(BucketError::Index(IndexError::Unfinished))))
+        let Ok(volume) = self.shared.volume(name) else { return false };
+        let is_plain = matches!(state_of(name, &volume), Ok(None));
+        let opened = Bucket::open(Arc::new(volume), &options);
+        is_plain && matches!(opened, Err(BucketError::Index(IndexError::Unfinished)))
     }
 
     /// Opens a bucket, or `BUCKET@SNAPSHOT` read-only.
@@ -275,22 +278,28 @@ impl Buckets {
             hosted.check_empty()?;
         }
         *held = None;
-        let deleted = shared.client.ask(DeleteRequest::of(name));
+        let deleted = shared.cut_off(name, || {
+            shared.client.ask(DeleteRequest::of(name)).map_err(|error| match error {
+                RequestError::InUse { name, .. } => BucketsError::InUse { name },
+                error => error.into(),
+            })
+        });
         drop(held);
         shared.give_back(name, slot);
-        deleted.map_err(|error| match error {
-            RequestError::InUse { name, .. } => BucketsError::InUse { name },
-            error => error.into(),
-        })
+        deleted
     }
 
     /// Closes the bucket or snapshot of this name, if it is open here, so that its volume can be
     /// rolled back or deleted. The next request for it opens it again.
     ///
     /// # Errors
+    /// [`BucketsError::Replication`] when another server has a copy, which would not hear of it;
     /// [`BucketsError::InUse`] when requests are answered from it for some time;
     /// [`BucketsError::Bucket`] when its log could not be merged: it is closed all the same.
     pub fn close_bucket(&self, name: &str) -> Result<(), BucketsError> {
+        if let Ok(volume) = self.shared.volume(name) {
+            check_may_go_back(name, &volume)?;
+        }
         let slot = self.shared.slot(name)?;
         let mut held = lock_unused(&slot, name)?;
         let closed = match held.take() {
@@ -315,8 +324,8 @@ impl Buckets {
             Err(BucketsError::Bucket(BucketError::Index(
                 IndexError::Unfinished | IndexError::NoBucket(_),
             ))) => Ok(()),
-            // A damaged bucket can be deleted with what it holds.
-            Err(BucketsError::Bucket(_)) if with_objects => Ok(()),
+            // A damaged bucket can be deleted with what it holds, and so can a replica.
+            Err(BucketsError::Bucket(_) | BucketsError::IsReplica { .. }) if with_objects => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -341,7 +350,7 @@ impl Buckets {
 ///
 /// # Errors
 /// [`BucketsError::InUse`] when one still does after [`UNUSED_WAIT`].
-fn lock_unused<'a>(
+pub(crate) fn lock_unused<'a>(
     slot: &'a Slot,
     name: &str,
 ) -> Result<MutexGuard<'a, Option<Arc<Hosted>>>, BucketsError> {

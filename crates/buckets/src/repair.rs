@@ -22,6 +22,7 @@ use objects::bucket::{
 };
 use store::{RequestError, Volume};
 
+use crate::copies::check_not_replicated;
 use crate::error::BucketsError;
 use crate::now_unix_ms;
 
@@ -69,6 +70,7 @@ pub fn repair_bucket(
     if find(client, name)?.is_none() {
         return Err(BucketsError::NoSuchBucket { name: name.to_owned() });
     }
+    check_not_replicated(client, name, &options.opened_by)?;
     remove_leftovers(client, name)?;
     work.make_clone()?;
     let repaired = work.fill_clone(&mut progress).and_then(|report| {

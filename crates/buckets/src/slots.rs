@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use engine::{Client, Opener, VolumeKind};
 use objects::bucket::{Bucket, OpenOptions};
 use store::{RequestError, Volume, WriteRoom};
 
+use crate::copies::{Held, Replicator};
 use crate::domains::{DomainQuotas, Domains};
 use crate::error::BucketsError;
 use crate::now_unix_ms;
@@ -66,6 +67,8 @@ pub(crate) struct Shared {
     pub(crate) client: Client,
     pub(crate) options: BucketsOptions,
     pub(crate) domains: Domains,
+    /// Who keeps the connections of replicated buckets, if anybody does.
+    pub(crate) replicator: OnceLock<Arc<dyn Replicator>>,
     state: Mutex<State>,
     /// When buckets were made, by the number of their volumes: those that were asked for.
     pub(crate) created_unix_ms: Mutex<HashMap<u32, Option<u64>>>,
@@ -96,7 +99,8 @@ impl Shared {
     pub(crate) fn new(client: Client, options: BucketsOptions) -> Self {
         let (state, created_unix_ms) = (Mutex::default(), Mutex::default());
         let domains = Domains::new(options.domain_quotas.clone());
-        Self { client, options, domains, state, created_unix_ms, ending: Condvar::new() }
+        let (replicator, ending) = (OnceLock::new(), Condvar::new());
+        Self { client, options, domains, replicator, state, created_unix_ms, ending }
     }
 
     /// Has `upkeep` joined when buckets are closed.
@@ -162,12 +166,34 @@ impl Shared {
             self.client.keep_for_release(WriteRoom::of_chunks(KEPT_CHUNKS, KEPT_CHUNKS));
         }
         let memory_bytes = self.bucket_memory_bytes();
+        let held = Held::of(name, &volume, is_read_only, self.replicator.get())?;
+        let Held { volume: through, is_mirrored, is_read_only } = held;
         let options = OpenOptions { memory_bytes, read_only: is_read_only };
-        let bucket = Bucket::open(Arc::new(volume.clone()), &options)?;
+        let bucket = Bucket::open(through, &options)?;
         if !is_read_only {
             self.domains.join(volume.handle().domain(), volume.handle().id().0, &bucket);
         }
-        Ok(Arc::new(Hosted { name: name.to_owned(), is_read_only, bucket, volume }))
+        let name = name.to_owned();
+        Ok(Arc::new(Hosted { name, is_read_only, bucket, volume, is_mirrored }))
+    }
+
+    /// Does `work` on a bucket that is closed while no other server has a connection to it; for
+    /// who has its slot.
+    ///
+    /// # Errors
+    /// [`BucketsError::InUse`] when a connection does not end for some time; those of `work`.
+    pub(crate) fn cut_off(
+        &self,
+        name: &str,
+        work: impl FnOnce() -> Result<(), BucketsError>,
+    ) -> Result<(), BucketsError> {
+        let Some(replicator) = self.replicator.get() else { return work() };
+        let done = match replicator.hold(name) {
+            true => work(),
+            false => Err(BucketsError::InUse { name: name.to_owned() }),
+        };
+        replicator.let_go(name);
+        done
     }
 
     fn bucket_memory_bytes(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! Buckets by name, over a store in memory.
 
+mod copies;
 mod repairs;
 mod tenants;
 

@@ -33,8 +33,9 @@ pub(crate) use account::{
 };
 pub(crate) use bench::{BenchCommand, BenchDetectArgs};
 pub(crate) use bucket::{
-    BucketBranchArgs, BucketCommand, BucketCreateArgs, BucketDeleteArgs, BucketListArgs,
-    BucketSetArgs, BucketShowArgs, BucketSnapshotArgs,
+    BucketBranchArgs, BucketCommand, BucketCreateArgs, BucketDeleteArgs, BucketDemoteArgs,
+    BucketListArgs, BucketName, BucketPromoteArgs, BucketReplicateArgs, BucketSetArgs,
+    BucketShowArgs, BucketSnapshotArgs,
 };
 pub(crate) use collect::CollectArgs;
 pub(crate) use data_files::{DataCommand, DataListArgs, DataRemoveArgs, DataReplaceArgs};

@@ -393,6 +393,8 @@ pub(crate) enum CliError {
     ServeS3(#[from] s3::S3Error),
     #[error(transparent)]
     ServeMemcached(#[from] memcached_door::DoorError),
+    #[error(transparent)]
+    ServeReplicas(#[from] replicas::ListenError),
     #[error("{0}")]
     MemcachedBucket(#[from] memcached_door::HostError),
 }

@@ -121,9 +121,11 @@ impl From<BucketsError> for Refused {
         let kind = match &error {
             BucketsError::NoSuchBucket { .. } => Kind::NotFound,
             BucketsError::Exists { .. } => Kind::Exists,
-            BucketsError::BadName { .. } | BucketsError::ChunkSize { .. } => Kind::BadArgument,
+            BucketsError::BadName { .. }
+            | BucketsError::ChunkSize { .. }
+            | BucketsError::Replication { .. } => Kind::BadArgument,
             BucketsError::NotEmpty { .. } => Kind::NotEmpty,
-            BucketsError::InUse { .. } => Kind::InUse,
+            BucketsError::InUse { .. } | BucketsError::IsReplica { .. } => Kind::InUse,
             BucketsError::NotRepaired { .. } => Kind::Damaged,
             BucketsError::Closing => Kind::Closed,
             BucketsError::Bucket(error) => kind_of_bucket(error),

@@ -8,7 +8,7 @@
 //! | quota of the bucket, the tenant or the volume | `QuotaExceeded`, 403: waiting does not help |
 //! | the store is full | `InsufficientStorage`, 507: clients give up, and deletes still work |
 //! | damage | `InternalError`, and the operator hears which bytes |
-//! | closing, in use | `ServiceUnavailable`, `OperationAborted`: clients try again |
+//! | closing, in use, a replica is away | `ServiceUnavailable`, `OperationAborted`: try again |
 
 use std::borrow::Cow;
 
@@ -29,7 +29,10 @@ pub(crate) fn refusal(error: &BucketsError, place: &str, observer: &dyn Fn(&str)
         BucketsError::NotEmpty { .. } => s3_error!(BucketNotEmpty, "{error}"),
         BucketsError::InUse { .. } => s3_error!(OperationAborted, "{error}"),
         BucketsError::ChunkSize { .. } => s3_error!(NotImplemented, "{error}"),
-        BucketsError::Closing => s3_error!(ServiceUnavailable, "{error}"),
+        BucketsError::Closing | BucketsError::IsReplica { .. } => {
+            s3_error!(ServiceUnavailable, "{error}")
+        }
+        BucketsError::Replication { .. } => s3_error!(OperationAborted, "{error}"),
         BucketsError::Bucket(error) => of_bucket(error, place, observer),
         BucketsError::Request(error) => of_request(error, place, observer),
         BucketsError::NotRepaired { .. } | BucketsError::Machine(_) => {
@@ -72,6 +75,7 @@ fn of_request(error: &RequestError, place: &str, observer: &dyn Fn(&str)) -> S3E
         RequestError::NoSuchVolume { .. } => s3_error!(NoSuchBucket),
         RequestError::VolumeExists { .. } => s3_error!(BucketAlreadyExists, "{error}"),
         RequestError::InUse { .. } => s3_error!(OperationAborted, "{error}"),
+        RequestError::NotReplicated { .. } => s3_error!(ServiceUnavailable, "{error}"),
         RequestError::HasSnapshots { .. } => s3_error!(BucketNotEmpty, "{error}"),
         _ => internal(error, place, observer),
     }

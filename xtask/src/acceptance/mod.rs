@@ -19,6 +19,7 @@ mod hostile;
 mod images;
 mod kill;
 mod kill_objects;
+mod kill_replicas;
 mod memcached;
 mod memory;
 pub(crate) mod mounts;
@@ -56,7 +57,7 @@ pub(crate) struct Scenario {
 }
 
 /// They run in this order.
-const SCENARIOS: [Scenario; 16] = [
+const SCENARIOS: [Scenario; 17] = [
     Scenario {
         name: "first-hour",
         shows: "a new user gets from the first command to a backup and back without a guess",
@@ -156,6 +157,12 @@ const SCENARIOS: [Scenario; 16] = [
         run: kill_objects::run,
     },
     Scenario {
+        name: "kill-replicas",
+        shows: "after kill -9 of either of two servers every acknowledged item is there",
+        needs: &[],
+        run: kill_replicas::run,
+    },
+    Scenario {
         name: "full-objects",
         shows: "a store filled over S3 is emptied by deletions, and as often filled as before",
         needs: &["python3-boto3"],
@@ -164,7 +171,7 @@ const SCENARIOS: [Scenario; 16] = [
 ];
 
 /// Scenarios whose short form runs inside `cargo xtask test`.
-const SHORT: [&str; 15] = [
+const SHORT: [&str; 16] = [
     "first-hour",
     "hostile",
     "full",
@@ -179,6 +186,7 @@ const SHORT: [&str; 15] = [
     "s3",
     "memcached",
     "kill-objects",
+    "kill-replicas",
     "full-objects",
 ];
 
@@ -195,7 +203,7 @@ pub(crate) struct Setting {
     pub(crate) short: bool,
     /// How many kills `kill` makes, if said.
     kills: Option<u64>,
-    /// How many rounds `kill-objects` and `full-objects` make, if said.
+    /// How many rounds `kill-objects`, `kill-replicas` and `full-objects` make, if said.
     rounds: Option<u64>,
     /// How long each scenario of a soak goes on, if said.
     pub(crate) minutes: Option<u64>,

@@ -68,12 +68,14 @@ impl Store {
         capacity: &str,
         options: &[&str],
     ) -> Result<Store, Failure> {
-        let socket = format!("tamis-{}.sock", std::process::id());
+        let socket = format!("tamis-{}-{name}.sock", std::process::id());
+        // Two servers at once say each what they say.
+        let log = if name == "store" { LOG.to_owned() } else { format!("{name}-{LOG}") };
         let store = Store {
             tamis: setting.tamis.clone(),
             folder: setting.work.join(name),
             socket: std::env::temp_dir().join(socket),
-            log: setting.work.join(LOG),
+            log: setting.work.join(log),
             opening_took: Cell::default(),
         };
         let init = store.tamis("init").path(&store.folder).args(["--capacity", capacity]);
@@ -311,12 +313,15 @@ impl Stats {
     }
 }
 
-/// Prints the end of what the server said, for a scenario that failed.
+/// Prints the end of what each server said, for a scenario that failed.
 pub(crate) fn tell_log(work: &Path) {
-    let text = fs::read_to_string(work.join(LOG)).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    let told = lines.iter().skip(lines.len().saturating_sub(LOG_LINES_TOLD));
-    told.for_each(|line| println!("  server: {line}"));
+    let files = fs::read_dir(work).into_iter().flatten().flatten().map(|file| file.path());
+    for log in files.filter(|path| path.to_string_lossy().ends_with(LOG)) {
+        let text = fs::read_to_string(log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let told = lines.iter().skip(lines.len().saturating_sub(LOG_LINES_TOLD));
+        told.for_each(|line| println!("  server: {line}"));
+    }
 }
 
 /// The server's program, in a process that the kernel kills when ours dies, however that comes.

@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 35] = [
+const ARROWS: [(&str, &[&str]); 36] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
@@ -30,7 +30,8 @@ const ARROWS: [(&str, &[&str]); 35] = [
     ("segments", &[]),
     ("objects", &["segments", "store", "format", "mutants"]),
     ("replication", &["objects", "store", "format", "mutants"]),
-    ("buckets", &["segments", "objects", "store", "engine", "format"]),
+    ("buckets", &["replication", "segments", "objects", "store", "engine", "format"]),
+    ("replicas", &["buckets", "replication", "objects", "store", "engine"]),
     ("accounts", &[]),
     ("tenants", &["accounts"]),
     ("memcached", &[]),
@@ -40,7 +41,15 @@ const ARROWS: [(&str, &[&str]); 35] = [
     (
         "admin",
         &[
-            "segments", "buckets", "tenants", "objects", "store", "engine", "disk", "threads",
+            "replication",
+            "segments",
+            "buckets",
+            "tenants",
+            "objects",
+            "store",
+            "engine",
+            "disk",
+            "threads",
             "format",
         ],
     ),
@@ -85,6 +94,7 @@ const ARROWS: [(&str, &[&str]); 35] = [
     (
         "cli",
         &[
+            "replicas",
             "memcached_door",
             "items",
             "tenants",

@@ -1,19 +1,24 @@
 //! The verbs of buckets and objects on a store that is open in this process.
 
-use buckets::{BucketInfo, Buckets, CopyError, NewBucket, ObjectWriter, OpenBucket, now_unix_ms};
+use buckets::{
+    BucketInfo, Buckets, BucketsError, CopyError, NewBucket, ObjectWriter, OpenBucket, Replication,
+    now_unix_ms,
+};
 use format::objects::record::metadata::{ContentHeader, ContentHeaders};
 use objects::bucket::{
     Condition, CopyOptions, DeleteOptions, ListOptions, ObjectInfo, Put, PutOptions, Reader,
 };
+use replication::ReplicaRole;
 use segments::SegmentPolicy;
-use store::Durability;
+use store::{Durability, RequestError};
 
 use super::ObjectKey;
 use super::refusals::{no_object, of_key, of_put};
 use super::verbs::{
     BucketListed, BucketShown, CloseBucket, CopyObject, CreateBucket, DeleteBucket, DeleteObjects,
     GetObject, HeadObject, ListBuckets, ListObjects, OBJECTS_LISTED_MAX, ObjectPage, ObjectPut,
-    ObjectShown, PutObject, Segments, SetBucket, ShowBucket,
+    ObjectShown, PutObject, ReplicateBucket, ReplicationChange, ReplicationShown, Segments,
+    SetBucket, ShowBucket,
 };
 use crate::error::ControlError;
 use crate::protocol::{Refusal, RefusalKind};
@@ -43,8 +48,25 @@ pub(crate) fn list_buckets(buckets: &Buckets, wish: ListBuckets) -> Done<Vec<Buc
 
 pub(crate) fn show_bucket(buckets: &Buckets, wish: ShowBucket) -> Done<BucketShown> {
     let ShowBucket { name } = wish;
-    let bucket = buckets.open(&name)?;
+    let opened = buckets.open(&name);
     let listed = buckets.list()?;
+    let replication = buckets.replication(&name)?;
+    let replication = replication.map(|found| replication_shown(found, opened.is_ok()));
+    let bucket = match opened {
+        // Of a replica, and of a primary that has not met its own, nobody may see the objects.
+        Err(
+            BucketsError::IsReplica { .. }
+            | BucketsError::Request(RequestError::NotReplicated { .. }),
+        ) => {
+            let info = listed.into_iter().find(|info| info.name == name);
+            let (mapped_bytes, domain) =
+                info.map_or((0, None), |info| (info.mapped_bytes, info.domain));
+            let read_only = true;
+            let of_it = BucketShown { name, mapped_bytes, domain, read_only, ..Default::default() };
+            return Ok(BucketShown { replication, ..of_it });
+        }
+        opened => opened?,
+    };
     let prefix = format!("{name}@");
     let of_it = listed.iter().filter(|info| info.name.starts_with(&prefix));
     let snapshots = of_it.map(|info| info.name.clone()).collect();
@@ -67,7 +89,41 @@ pub(crate) fn show_bucket(buckets: &Buckets, wish: ShowBucket) -> Done<BucketSho
         taken_unix_s: info.and_then(|info| info.taken_unix_s),
         snapshots,
         name,
+        replication,
     })
+}
+
+fn replication_shown(replication: Replication, objects_known: bool) -> ReplicationShown {
+    let Replication { state, link } = replication;
+    let role = match state.role {
+        ReplicaRole::Primary => "primary",
+        ReplicaRole::Secondary => "replica",
+        ReplicaRole::Syncing => "syncing",
+        ReplicaRole::Alone => "alone",
+        ReplicaRole::Fenced => "fenced",
+    };
+    ReplicationShown {
+        role: role.to_owned(),
+        peer: state.peer,
+        epoch: state.position.epoch,
+        sequence: state.position.sequence,
+        alone_allowed: state.may_go_on_alone,
+        went_on_alone: state.went_on_alone,
+        link,
+        objects_known,
+    }
+}
+
+pub(crate) fn replicate_bucket(buckets: &Buckets, wish: ReplicateBucket) -> Done<BucketShown> {
+    let ReplicateBucket { name, change } = wish;
+    match change {
+        ReplicationChange::To { peer, alone_allowed } => {
+            buckets.replicate(&name, &peer, alone_allowed)?;
+        }
+        ReplicationChange::Promote => buckets.promote(&name)?,
+        ReplicationChange::Demote => buckets.demote(&name)?,
+    }
+    show_bucket(buckets, ShowBucket { name })
 }
 
 pub(crate) fn set_bucket(buckets: &Buckets, wish: SetBucket) -> Done<BucketShown> {

@@ -40,7 +40,8 @@ fn kind_of(error: &BucketsError) -> RefusalKind {
         BucketsError::BadName { .. }
         | BucketsError::NotEmpty { .. }
         | BucketsError::ChunkSize { .. } => RefusalKind::BadRequest,
-        BucketsError::InUse { .. } => RefusalKind::InUse,
+        BucketsError::InUse { .. } | BucketsError::IsReplica { .. } => RefusalKind::InUse,
+        BucketsError::Replication { .. } => RefusalKind::BadRequest,
         BucketsError::Bucket(error) => kind_of_bucket(error),
         BucketsError::NotRepaired { .. }
         | BucketsError::Closing

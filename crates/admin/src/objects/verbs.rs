@@ -91,6 +91,57 @@ pub struct BucketShown {
     pub taken_unix_s: Option<u64>,
     /// Full names of its snapshots.
     pub snapshots: Vec<String>,
+    /// How it is replicated; none: it is not.
+    pub replication: Option<ReplicationShown>,
+}
+
+/// How a bucket is replicated.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplicationShown {
+    /// `primary`, `replica`, `syncing`, `alone` or `fenced`.
+    pub role: String,
+    /// Of a primary, the address of its replica; of a fenced copy, who took over.
+    pub peer: String,
+    /// How often a copy was promoted, and one.
+    pub epoch: u64,
+    /// Number of its last change.
+    pub sequence: u64,
+    /// Whether a primary goes on while its replica is away.
+    pub alone_allowed: bool,
+    /// Whether it has acknowledged something that its replica may not have.
+    pub went_on_alone: bool,
+    /// How far the connection is: `in step`, `comparing`, `taking back`, `connected` or `away`;
+    /// none: there is none.
+    pub link: Option<String>,
+    /// Whether objects can be seen: not those of a replica, nor of a primary that has not met its
+    /// replica since it was started. Then only name, domain and mapped bytes say anything.
+    pub objects_known: bool,
+}
+
+/// Changes how a bucket is replicated; durable when it is answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplicateBucket {
+    /// Its name.
+    pub name: String,
+    /// What is to change.
+    pub change: ReplicationChange,
+}
+
+/// What is to change of a replication.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplicationChange {
+    /// The bucket is a primary, and its changes go to a replica.
+    To {
+        /// Where the replica's server waits for it.
+        peer: String,
+        /// Whether it goes on while the replica is away.
+        alone_allowed: bool,
+    },
+    /// The replica is a bucket, and takes over.
+    Promote,
+    /// The bucket becomes a replica, and takes all from the new primary.
+    Demote,
 }
 
 /// Sets the quota of a bucket; durable when it is answered.
@@ -246,6 +297,7 @@ plain!(
     BucketListed,
     ShowBucket,
     BucketShown,
+    ReplicateBucket,
     SetBucket,
     DeleteBucket,
     CloseBucket,

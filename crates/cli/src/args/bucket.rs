@@ -25,6 +25,9 @@ pub(crate) enum BucketCommand {
     Set(BucketSetArgs),
     Snapshot(BucketSnapshotArgs),
     Branch(BucketBranchArgs),
+    Replicate(BucketReplicateArgs),
+    Promote(BucketPromoteArgs),
+    Demote(BucketDemoteArgs),
     Delete(BucketDeleteArgs),
 }
 
@@ -146,6 +149,57 @@ pub(crate) struct BucketBranchArgs {
     pub(crate) new_name: String,
     #[command(flatten)]
     pub(crate) format: Format,
+}
+
+/// Keep a second copy of a bucket on another server
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example, of two servers on one machine:
+  tamis serve /srv/b --replica-listen unix:/run/b.sock
+  tamis bucket replicate /srv/a photos --to unix:/run/b.sock
+  tamis bucket show /srv/a photos
+From when `show` says in step, a change is acknowledged when both servers have
+it; while the replica is away changes wait up to 10 seconds and then fail, or go
+on with --alone. A server whose requests use the bucket all the time, as
+memcached does, is stopped for this command. What goes to the replica is not
+encrypted yet, so its address is a unix socket or a port of this machine.")]
+pub(crate) struct BucketReplicateArgs {
+    #[command(flatten)]
+    pub(crate) of: BucketName,
+    /// Where the replica's server waits: unix:PATH or tcp:127.0.0.1:PORT
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) to: replicas::Address,
+    /// Acknowledge changes while the replica is away: they are lost if this server dies then
+    #[arg(long)]
+    pub(crate) alone: bool,
+}
+
+/// Let a replica take over from its primary
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tamis bucket promote /srv/b photos
+All that was acknowledged is there. The old primary takes no changes from when
+it hears of this; with --alone it may have acknowledged some until then, so be
+sure that it is down. A replica that is being compared is not promoted.")]
+pub(crate) struct BucketPromoteArgs {
+    #[command(flatten)]
+    pub(crate) of: BucketName,
+}
+
+/// Make a copy that has been taken over from a replica of the new primary
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  tamis bucket demote /srv/a photos --yes
+  tamis bucket replicate /srv/b photos --to unix:/run/a.sock
+It becomes equal to the new primary: what it holds alone is lost. At a terminal
+it asks first; elsewhere, in a script, it needs --yes.")]
+pub(crate) struct BucketDemoteArgs {
+    #[command(flatten)]
+    pub(crate) of: BucketName,
+    #[command(flatten)]
+    pub(crate) confirm: Confirm,
 }
 
 /// Delete a bucket

@@ -113,6 +113,11 @@ pub(crate) struct ServeArgs {
     /// bound; a full store refuses]
     #[arg(long, value_name = "SIZE", requires = "memcached_bucket", value_parser = parse_size)]
     pub(crate) memcached_max_bytes: Option<u64>,
+    /// Address to wait at for servers whose buckets are replicated to this one (`tamis bucket
+    /// replicate`): unix:PATH, or tcp:127.0.0.1:PORT, for nothing is encrypted yet; may be given
+    /// several times [default: none]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "read_only")]
+    pub(crate) replica_listen: Vec<replicas::Address>,
     /// Connections that are served at one time; a client that wants one more is told so, and the
     /// server says so on standard error. Each takes a file descriptor and up to 2M of memory
     /// [default: 128, or what the limit of file descriptors allows]

@@ -1,18 +1,20 @@
-//! `tamis bucket`: create, list, show, set, snapshot, branch, delete; on a store that is closed and
-//! on one that is being served alike.
+//! `tamis bucket`: create, list, show, set, snapshot, branch, replicate, promote, demote, delete;
+//! on a store that is closed and on one that is being served alike.
 
 use admin::{
-    BucketListed, BucketShown, CreateBucket, DeleteBucket, ListBuckets, Segments, SetBucket,
-    ShowBucket,
+    BucketListed, BucketShown, CreateBucket, DeleteBucket, ListBuckets, ReplicateBucket,
+    ReplicationChange, ReplicationShown, Segments, SetBucket, ShowBucket,
 };
 use engine::control::CloneVolume;
 use engine::{SnapshotRequest, VolumeInfo, VolumeKind, utc};
 use serde::Serialize;
 
 use super::confirm::confirm;
+use super::serve::at_absolute_path;
 use crate::args::{
-    BucketBranchArgs, BucketCommand, BucketCreateArgs, BucketDeleteArgs, BucketListArgs,
-    BucketSetArgs, BucketShowArgs, BucketSnapshotArgs, Quota, SnapshotName,
+    BucketBranchArgs, BucketCommand, BucketCreateArgs, BucketDeleteArgs, BucketDemoteArgs,
+    BucketListArgs, BucketName, BucketPromoteArgs, BucketReplicateArgs, BucketSetArgs,
+    BucketShowArgs, BucketSnapshotArgs, Quota, SnapshotName,
 };
 use crate::control::Store;
 use crate::error::{BucketsError, CliError};
@@ -38,6 +40,9 @@ pub(super) fn run(command: &BucketCommand) -> Result<(), CliError> {
         BucketCommand::Set(args) => set(args),
         BucketCommand::Snapshot(args) => snapshot(args),
         BucketCommand::Branch(args) => branch(args),
+        BucketCommand::Replicate(args) => replicate(args),
+        BucketCommand::Promote(args) => promote(args),
+        BucketCommand::Demote(args) => demote(args),
         BucketCommand::Delete(args) => delete(args),
     }
 }
@@ -114,6 +119,14 @@ fn show(args: &BucketShowArgs) -> Result<(), CliError> {
     let mut table = Table::plain([Align::Left, Align::Left]);
     let mut row = |key: &str, value: String| table.row([key.to_owned(), value]);
     row("bucket", bucket.name.clone());
+    let replication = bucket.replication.as_ref();
+    if let Some(replication) = replication {
+        row("replication", replication_sentence(replication));
+    }
+    if replication.is_some_and(|shown| !shown.objects_known) {
+        row("mapped", human_bytes(bucket.mapped_bytes));
+        return output::print(table);
+    }
     row("objects", human_count(bucket.objects));
     row("bytes", human_bytes(bucket.object_bytes));
     if bucket.parts > 0 {
@@ -131,6 +144,49 @@ fn show(args: &BucketShowArgs) -> Result<(), CliError> {
         row("snapshots", bucket.snapshots.join(", "));
     }
     output::print(table)
+}
+
+fn replication_sentence(shown: &ReplicationShown) -> String {
+    let ReplicationShown {
+        role, peer, epoch, sequence, alone_allowed, went_on_alone, link, ..
+    } = shown;
+    let link = link.as_deref().unwrap_or("not connected");
+    let policy = if *alone_allowed { ", goes on alone" } else { "" };
+    let lacking = if *went_on_alone { ", the replica lacks changes" } else { "" };
+    let place = format!("epoch {epoch}, change {sequence}");
+    match role.as_str() {
+        "primary" => format!("primary of {peer}, {link}{policy}{lacking}; {place}"),
+        "replica" => format!("replica, {link}; {place}"),
+        "syncing" => format!("replica that is being compared, {link}; {place}"),
+        "fenced" => format!("none any more: {peer}; {place}"),
+        _ => format!("none: it was promoted; {place}"),
+    }
+}
+
+/// Changes how a bucket is replicated, and says what it is now.
+fn change_replication(of: &BucketName, change: ReplicationChange) -> Result<(), CliError> {
+    let wish = ReplicateBucket { name: of.name.clone(), change };
+    let bucket = Store::with(&of.store, |store| store.ask(wish))?;
+    let is_now = bucket.replication.as_ref().map(replication_sentence).unwrap_or_default();
+    report(&bucket, of.format.json, format_args!("replication of {}: {is_now}", bucket.name))
+}
+
+fn replicate(args: &BucketReplicateArgs) -> Result<(), CliError> {
+    let (peer, alone_allowed) = (at_absolute_path(&args.to).to_string(), args.alone);
+    change_replication(&args.of, ReplicationChange::To { peer, alone_allowed })
+}
+
+fn promote(args: &BucketPromoteArgs) -> Result<(), CliError> {
+    change_replication(&args.of, ReplicationChange::Promote)
+}
+
+fn demote(args: &BucketDemoteArgs) -> Result<(), CliError> {
+    let name = &args.of.name;
+    confirm(
+        &args.confirm,
+        format_args!("Make bucket {name} a replica, and lose what it holds alone?"),
+    )?;
+    change_replication(&args.of, ReplicationChange::Demote)
 }
 
 fn segments_name(segments: Segments) -> &'static str {

@@ -39,6 +39,8 @@ use listening::Listening;
 use memcached::MemcachedDoor;
 use notices::{Notices, Teller};
 use ready::announce;
+use replication::ReplicationDoor;
+pub(super) use replication::at_absolute_path;
 use s3_door::S3Door;
 
 mod banner;
@@ -47,6 +49,7 @@ mod listening;
 mod memcached;
 mod notices;
 mod ready;
+mod replication;
 mod s3_door;
 
 /// Volume that `--create` makes.
@@ -203,6 +206,7 @@ fn serve(
     let (tenants, _follower) = tenants_of(&place, teller);
     let buckets = Buckets::start(client.clone(), buckets_options(args, &tenants))
         .map_err(|error| CliError::from(ControlError::from(error)))?;
+    let replication = ReplicationDoor::open(args, &buckets, client, teller);
     let mut doors = NbdServer::start(client.clone(), door_options(args, teller)?)?;
     let service = Local::served(client.clone(), status.clone(), grower);
     let service = service.with_remover(remover).with_data_door(data_door(doors.adopter()));
@@ -218,6 +222,7 @@ fn serve(
         started => Some(started?),
     };
     listen.iter().try_for_each(|address| doors.listen(address))?;
+    let replication = replication.listen(&args.replica_listen)?;
     let s3 = S3Door::open(&args.s3, &buckets, &tenants, &place, teller)?;
     status.set(status_of(doors.addresses()));
     let memcached = MemcachedDoor::open(args, &buckets, &tenants, &place, (&caches, teller))?;
@@ -232,6 +237,7 @@ fn serve(
     doors.stop();
     s3.close();
     memcached.close();
+    replication.close();
     if let Some(control) = &mut control {
         control.shut();
     }

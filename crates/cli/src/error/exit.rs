@@ -12,7 +12,7 @@ use memcached_door::DoorError;
 use nbd::client::ClientError;
 use nbd::wire::Errno;
 
-use super::{CliError, SIGNAL_EXIT_BASE, StreamNotApplied};
+use super::{CliError, SIGNAL_EXIT_BASE};
 
 /// What the exit codes mean.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -46,20 +46,19 @@ impl CliError {
     /// What the error means to a script.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::NoStore { .. }
-            | Self::NoVolume { .. }
-            | Self::NoDataFile { .. }
-            | Self::StreamNotApplied(StreamNotApplied::NoBase { .. }) => Exit::NotFound,
+            Self::NoStore { .. } | Self::NoVolume { .. } | Self::NoDataFile { .. } => {
+                Exit::NotFound
+            }
             Self::Place(error) => error.exit(),
             Self::Buckets(error) => error.exit(),
             Self::Accounts(error) => exit_of_accounts(error),
             Self::ServeNbd(nbd::NbdError::Bind { source, .. })
             | Self::ServeS3(s3::S3Error::Listen { source, .. })
+            | Self::ServeReplicas(replicas::ListenError { source, .. })
             | Self::ServeMemcached(DoorError::Listen { source, .. }) => exit_of_io(source),
             Self::StoreExists { .. }
             | Self::VolumeHoldsData { .. }
             | Self::OtherSetting { .. }
-            | Self::StreamNotApplied(StreamNotApplied::ChangedSinceBase { .. })
             | Self::PutAsideStill { .. }
             | Self::OutputExists { .. }
             | Self::TraceExists { .. } => Exit::Exists,
@@ -83,8 +82,8 @@ impl CliError {
             | Self::StreamCut { .. }
             | Self::StreamTooLong { .. }
             | Self::WrongBytes { .. }
-            | Self::NotExact { .. }
-            | Self::StreamNotApplied(StreamNotApplied::NotTheTarget { .. }) => Exit::Damage,
+            | Self::NotExact { .. } => Exit::Damage,
+            Self::StreamNotApplied(error) => error.exit(),
             Self::Repaired { .. } => Exit::Repaired,
             Self::RepairedWithLosses { .. } => Exit::RepairedWithLosses,
             Self::Repair(error) => exit_of_repair(error),
@@ -129,7 +128,6 @@ impl CliError {
                 | Self::StreamOfVolume { .. }
                 | Self::StreamToDevice { .. }
                 | Self::NoStream { .. }
-                | Self::StreamNotApplied(StreamNotApplied::OtherBase { .. })
                 | Self::OutputTooSmall { .. }
                 | Self::OutputUnfit { .. }
                 | Self::OutputIsZone { .. }

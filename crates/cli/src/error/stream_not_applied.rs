@@ -1,5 +1,7 @@
 //! Why a stream of changes is not applied to a volume.
 
+use super::Exit;
+
 /// What keeps a stream from its volume. Nothing of the stream stays.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StreamNotApplied {
@@ -23,4 +25,16 @@ pub(crate) enum StreamNotApplied {
          of it was kept"
     )]
     NotTheTarget { volume: String, target: String },
+}
+
+impl StreamNotApplied {
+    /// What the error means to a script.
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Self::NoBase { .. } => Exit::NotFound,
+            Self::OtherBase { .. } => Exit::Usage,
+            Self::ChangedSinceBase { .. } => Exit::Exists,
+            Self::NotTheTarget { .. } => Exit::Damage,
+        }
+    }
 }

@@ -39,6 +39,7 @@ mod removed;
 mod repair;
 mod replaced;
 mod replay;
+mod replication;
 mod scrub;
 mod served;
 mod served_data;

@@ -1,0 +1,68 @@
+//! The connections of replicated buckets.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::buckets::Buckets;
+use engine::Client;
+use replicas::{Address, Listening, Replicas, ReplicasOptions};
+
+use super::notices::Teller;
+use crate::args::ServeArgs;
+use crate::error::CliError;
+
+/// How long a change waits for the replica.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// Those of a server; none of a store that is only read.
+pub(super) struct ReplicationDoor {
+    replicas: Option<Replicas>,
+    listening: Vec<Listening>,
+}
+
+impl ReplicationDoor {
+    /// Has buckets connect to their replicas when they are opened.
+    pub(super) fn open(
+        args: &ServeArgs,
+        buckets: &Buckets,
+        client: &Client,
+        teller: &Teller,
+    ) -> Self {
+        if args.read_only {
+            return Self { replicas: None, listening: Vec::new() };
+        }
+        let told = teller.clone();
+        let observer = Box::new(move |note: &str| told.tell(format_args!("warning: {note}")));
+        let options = ReplicasOptions { wait_max: WAIT_MAX, observer };
+        let replicas = Replicas::new(client.clone(), options);
+        buckets.set_replicator(Arc::new(replicas.clone()));
+        Self { replicas: Some(replicas), listening: Vec::new() }
+    }
+
+    /// Waits for primaries at these addresses.
+    pub(super) fn listen(mut self, addresses: &[Address]) -> Result<Self, CliError> {
+        let Some(replicas) = &self.replicas else { return Ok(self) };
+        for address in addresses {
+            self.listening.push(Listening::start(replicas, &at_absolute_path(address))?);
+        }
+        Ok(self)
+    }
+
+    /// Ends the connections by which replicas are written.
+    pub(super) fn close(self) {
+        drop(self.listening);
+        if let Some(replicas) = self.replicas {
+            replicas.close();
+        }
+    }
+}
+
+/// The same address for processes with another working directory.
+pub(in crate::commands) fn at_absolute_path(address: &Address) -> Address {
+    match address {
+        Address::Unix(path) => {
+            Address::Unix(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
+        }
+        Address::Tcp(_) => address.clone(),
+    }
+}
