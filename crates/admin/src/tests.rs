@@ -373,7 +373,7 @@ fn a_line_is_bounded_to_the_byte() {
 }
 
 /// Answers one connection with `greeting` and closes it.
-fn greet_once(directory: &Path, greeting: &'static str) -> std::thread::JoinHandle<()> {
+fn greet_once(directory: &Path, greeting: String) -> std::thread::JoinHandle<()> {
     let listener = UnixListener::bind(directory.join(SOCKET_NAME)).unwrap();
     std::thread::spawn(move || {
         listener.accept().unwrap().0.write_all(greeting.as_bytes()).unwrap();
@@ -383,9 +383,15 @@ fn greet_once(directory: &Path, greeting: &'static str) -> std::thread::JoinHand
 #[test]
 fn a_server_of_another_protocol_is_named() {
     let folder = Folder::new();
-    let server = greet_once(&folder.0, "{\"protocol\":9,\"tamis\":\"3.0\",\"busy\":false}\n");
+    let next = crate::PROTOCOL_VERSION + 1;
+    let greeting = format!("{{\"protocol\":{next},\"tamis\":\"3.0\",\"busy\":false}}\n");
+    let server = greet_once(&folder.0, greeting);
     let error = Client::connect(&folder.0).unwrap_err();
-    assert!(matches!(error, ConnectError::OtherProtocol { server_protocol: 9, .. }), "{error}");
+    let is_named = matches!(
+        error,
+        ConnectError::OtherProtocol { server_protocol, .. } if server_protocol == next
+    );
+    assert!(is_named, "{error}");
     assert!(error.to_string().contains("3.0"), "{error}");
     server.join().unwrap();
 }
@@ -393,7 +399,7 @@ fn a_server_of_another_protocol_is_named() {
 #[test]
 fn a_greeting_that_is_none_is_an_error() {
     let folder = Folder::new();
-    let server = greet_once(&folder.0, "SSH-2.0\n");
+    let server = greet_once(&folder.0, "SSH-2.0\n".to_owned());
     let error = Client::connect(&folder.0).unwrap_err();
     assert!(matches!(error, ConnectError::NoGreeting { .. }), "{error}");
     server.join().unwrap();

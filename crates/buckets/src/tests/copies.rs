@@ -88,11 +88,11 @@ fn a_bucket_with_a_replica_takes_bytes_and_no_chunks() {
     let store = store();
     let buckets = buckets(&store);
     buckets.set_replicator(Arc::new(Plain));
-    for name in ["from", "to"] {
+    for name in ["source", "target"] {
         buckets.create(name, &NewBucket::default()).unwrap();
     }
-    buckets.replicate("to", "unix:/b", false).unwrap();
-    let (from, to) = (buckets.open("from").unwrap(), buckets.open("to").unwrap());
+    buckets.replicate("target", "unix:/b", false).unwrap();
+    let (from, to) = (buckets.open("source").unwrap(), buckets.open("target").unwrap());
     assert!(!to.is_read_only());
     let bytes = vec![7; 3 << 20];
     put(&from, b"long", &bytes);
