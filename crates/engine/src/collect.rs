@@ -48,7 +48,7 @@ use crate::devices::Purpose;
 use crate::door::error::RequestError;
 use crate::engine::Engine;
 use crate::notice::Notice;
-use crate::open::recovery::entries_by_scan;
+use crate::open::frame_walk::entries_by_scan;
 use crate::placement::{Placed, room_of};
 use crate::scrub::damage::Evidence;
 use crate::write::record::CHANGE_BYTES_MAX;

@@ -16,6 +16,7 @@
 pub(crate) mod batches;
 pub(crate) mod belonging;
 pub(crate) mod container_lives;
+pub(crate) mod frame_walk;
 pub(crate) mod gathering;
 pub(crate) mod loading;
 pub(crate) mod loading_hash;

@@ -12,7 +12,7 @@ use tables::{PageError, pbn_pba, second_copies};
 use crate::copies::Task;
 use crate::devices::Purpose;
 use crate::engine::Engine;
-use crate::open::recovery::entry_of;
+use crate::open::frame_walk::entry_of;
 use crate::pages::wanted::Wanted;
 use crate::placement::Placed;
 use crate::read::reads::FoundFrame;

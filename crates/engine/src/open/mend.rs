@@ -15,9 +15,9 @@ use format::units::{CONTAINER_BYTES, ContainerId, Pba};
 use mutants::mutant;
 use tables::{pbn_pba, second_copies};
 
+use crate::open::frame_walk::entries_by_scan;
 use crate::open::loading::Loading;
 use crate::open::open_error::OpenError;
-use crate::open::recovery::entries_by_scan;
 
 impl Loading {
     /// Writes the directories of these containers again.

@@ -17,22 +17,20 @@
 
 use std::ops::Range;
 
-use containers::scan;
 use disk::{AlignedBuf, IoError, SharedBuf};
 use format::BLOCK_BYTES;
 use format::directory::DirectoryEntry;
-use format::frame::{self, FrameHeader};
+use format::frame;
 use format::record::{Change, Settled};
 use format::root::{JournalPosition, OpenContainer, Root, STREAMS};
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, Zone};
 use journal::{Replay, ReplayRecord, ReplayStep};
 use mutants::mutant;
-use reduce::expand_frame;
 
 use crate::devices::Devices;
-use crate::geometry::fingerprinters;
 use crate::open::container_lives::Lives;
+use crate::open::frame_walk::{entries_by_scan, entry_of};
 use crate::open::gathering::{Gathered, Gathering};
 use crate::open::loading::Loading;
 use crate::open::open_error::OpenError;
@@ -403,59 +401,4 @@ impl Stretch {
         let here = Pba { offset_bytes, ..pba };
         entry_of(header, here, &self.bytes, geometry).map(|entry| entry.fingerprint)
     }
-}
-
-/// What a container holds according to its frames.
-pub(crate) struct ScannedEntries {
-    pub(crate) entries: Vec<DirectoryEntry>,
-    /// All of its bytes are frames of these, and paddings: there was nothing else.
-    pub(crate) is_all: bool,
-}
-
-/// What a container holds according to its frames: each is expanded and fingerprinted.
-///
-/// Where the store was once opened after a cut, bytes of frames that were never promised may lie
-/// between the cut and the block at which the container went on: the walk takes up again at the
-/// next block. An entry for such a frame does no harm, since the tables place its chunk elsewhere.
-/// Behind a frame that is damaged it takes up where that says that it ends, if a frame is there.
-pub(crate) fn entries_by_scan(
-    id: ContainerId,
-    image: &[u8],
-    geometry: &Geometry,
-) -> ScannedEntries {
-    let mut found = ScannedEntries { entries: Vec::new(), is_all: true };
-    let length_bytes = image.len() as u32;
-    let walk = |at: u32| scan(id, image, at..length_bytes, frame::claimed_bytes);
-    let (mut at, mut scanned) = (0, walk(0));
-    while at < length_bytes {
-        let entry = |&(header, pba): &(FrameHeader, Pba)| entry_of(header, pba, image, geometry);
-        let before = found.entries.len();
-        found.entries.extend(scanned.frames.iter().filter_map(entry));
-        found.is_all &= found.entries.len() - before == scanned.frames.len();
-        at = scanned.end_bytes;
-        if at < length_bytes {
-            found.is_all = false;
-            let claimed_bytes = image.get(at as usize..).and_then(frame::claimed_bytes);
-            let behind = at.saturating_add(claimed_bytes.unwrap_or(0) as u32);
-            scanned = walk(behind);
-            if scanned.frames.is_empty() {
-                at = (at + 1).next_multiple_of(BLOCK_BYTES as u32);
-                scanned = walk(at);
-            }
-        }
-    }
-    found
-}
-
-pub(crate) fn entry_of(
-    header: FrameHeader,
-    pba: Pba,
-    image: &[u8],
-    geometry: &Geometry,
-) -> Option<DirectoryEntry> {
-    let mut plain = vec![0; geometry.chunk_bytes as usize];
-    let (offset_bytes, length_bytes) = (pba.offset_bytes, pba.length_bytes);
-    expand_frame(image.get(pba.range())?, &mut plain).ok()?;
-    let fingerprint = fingerprinters(geometry).of(header.domain).one(&plain)?;
-    Some(DirectoryEntry { fingerprint, pbn: header.pbn, offset_bytes, length_bytes })
 }

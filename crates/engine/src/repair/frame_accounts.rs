@@ -31,7 +31,8 @@ use format::superblock::Geometry;
 use format::units::{ContainerId, Fingerprint, FrameCheck, Pba, Pbn, uuid_prefix};
 
 use crate::check::problem::{CheckProgress, Problem};
-use crate::open::recovery::{entries_by_scan, entry_of, fingerprint_at};
+use crate::open::frame_walk::{entries_by_scan, entry_of};
+use crate::open::recovery::fingerprint_at;
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::ledger::{Ledger, Place};
 
