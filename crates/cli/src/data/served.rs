@@ -22,7 +22,7 @@ pub(super) const ZERO_BYTES_MAX: u64 = 1 << 30;
 /// Connections to one volume.
 const CONNECTIONS_MAX: usize = 4;
 /// Requests on each that hide the way there and back.
-const READERS_PER_CONNECTION: usize = 3;
+const READERS_PER_CONNECTION: usize = 6;
 /// Where data and holes are.
 const ALLOCATION: &str = "base:allocation";
 
