@@ -40,9 +40,9 @@ pub struct CacheShown {
     /// Items that went to make room.
     pub evictions: u64,
     /// Bytes that clients sent.
-    pub bytes_in: u64,
+    pub in_bytes: u64,
     /// Bytes that they were sent.
-    pub bytes_out: u64,
+    pub out_bytes: u64,
 }
 
 /// Says what caches there are.

@@ -29,11 +29,11 @@ pub trait Replicator: Send + Sync {
     ) -> Result<Arc<dyn BucketVolume>, BucketsError>;
 
     /// Ends the connection of this bucket, which is closed, and takes no other one until
-    /// [`Replicator::let_go`]; false: it has not ended for some time.
-    fn hold(&self, name: &str) -> bool;
+    /// [`Replicator::resume`]; false: it has not ended for some time.
+    fn suspend(&self, name: &str) -> bool;
 
     /// Connections are taken again.
-    fn let_go(&self, name: &str);
+    fn resume(&self, name: &str);
 
     /// How far the connection of a bucket is, in a word or two; none: it has none.
     fn link(&self, name: &str) -> Option<String>;

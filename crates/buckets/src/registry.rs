@@ -183,9 +183,11 @@ impl Buckets {
     fn is_unfinished(&self, name: &str) -> bool {
         let options = OpenOptions { read_only: true, ..OpenOptions::default() };
         let Ok(volume) = self.shared.volume(name) else { return false };
-        let is_plain = matches!(state_of(name, &volume), Ok(None));
+        if !matches!(state_of(name, &volume), Ok(None)) {
+            return false;
+        }
         let opened = Bucket::open(Arc::new(volume), &options);
-        is_plain && matches!(opened, Err(BucketError::Index(IndexError::Unfinished)))
+        matches!(opened, Err(BucketError::Index(IndexError::Unfinished)))
     }
 
     /// Opens a bucket, or `BUCKET@SNAPSHOT` read-only.

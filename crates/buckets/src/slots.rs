@@ -188,11 +188,11 @@ impl Shared {
         work: impl FnOnce() -> Result<(), BucketsError>,
     ) -> Result<(), BucketsError> {
         let Some(replicator) = self.replicator.get() else { return work() };
-        let done = match replicator.hold(name) {
+        let done = match replicator.suspend(name) {
             true => work(),
             false => Err(BucketsError::InUse { name: name.to_owned() }),
         };
-        replicator.let_go(name);
+        replicator.resume(name);
         done
     }
 

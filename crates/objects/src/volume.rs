@@ -24,7 +24,7 @@ pub trait BucketVolume: Send + Sync {
         options: WriteOptions,
     ) -> Result<(), RequestError>;
 
-    /// Whether writes of so many bytes would wait for memory that earlier ones hold. A guess.
+    /// Whether writes of `length_bytes` would wait for memory that earlier ones hold. A guess.
     fn would_wait(&self, length_bytes: usize) -> bool {
         let _ = length_bytes;
         false

@@ -83,7 +83,7 @@ impl Refused {
         Self { sentence: format!("{bucket}/{key}: {}", self.sentence), ..self }
     }
 
-    /// The same, told of an object that was not put; with `if_absent` because there is one.
+    /// The same for an object that was not put: with `if_absent`, since the key has one.
     pub(crate) fn of_put(self, if_absent: bool, bucket: &str, key: &[u8]) -> Self {
         let kind = match self.kind {
             Kind::ConditionFailed if if_absent => Kind::Exists,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,8 +33,22 @@ pub struct ListenError {
 }
 
 enum Listener {
-    Unix(UnixListener, PathBuf),
+    /// With the identity of its name, which is removed at the end.
+    Unix(UnixListener, PathBuf, Option<(u64, u64)>),
     Tcp(TcpListener),
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // Another server may have taken the name.
+        if let Self::Unix(_, path, ours) = self
+            && ours.is_some()
+            && identity(path) == *ours
+        {
+            // What stays behind is stale, and the next server replaces it.
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 /// A socket that listens until this is dropped.
@@ -83,7 +97,7 @@ fn bind(address: &Address) -> io::Result<(Listener, Address)> {
             remove_stale(path)?;
             let listener = UnixListener::bind(path)?;
             fs::set_permissions(path, fs::Permissions::from_mode(MODE))?;
-            Ok((Listener::Unix(listener, path.clone()), address.clone()))
+            Ok((Listener::Unix(listener, path.clone(), identity(path)), address.clone()))
         }
         Address::Tcp(asked) => {
             let listener = TcpListener::bind(asked)?;
@@ -93,19 +107,32 @@ fn bind(address: &Address) -> io::Result<(Listener, Address)> {
     }
 }
 
-/// A socket that nobody answers at was left by a server that was killed.
+/// Device and inode of what is at `path`.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Removes a socket at which no server answers: one that was killed has left it. What is no socket
+/// stays, though it refuses connections as well.
 fn remove_stale(path: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    if !found.file_type().is_socket() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is a file that is no socket"));
+    }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
         Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
-        Err(_) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
 fn accept_all(listener: &Listener, replicas: &Replicas, is_over: &AtomicBool) {
     loop {
         let socket = match listener {
-            Listener::Unix(listener, _) => {
+            Listener::Unix(listener, ..) => {
                 listener.accept().map(|(stream, _)| Socket::Unix(stream))
             }
             Listener::Tcp(listener) => listener.accept().map(|(stream, _)| Socket::Tcp(stream)),
@@ -127,8 +154,41 @@ fn accept_all(listener: &Listener, replicas: &Replicas, is_over: &AtomicBool) {
             }
         });
     }
-    if let Listener::Unix(_, path) = listener {
-        // What stays behind is stale, and the next server replaces it.
-        let _ = fs::remove_file(path);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::{env, fs, io, process};
+
+    use super::bind;
+    use crate::address::Address;
+
+    #[test]
+    fn a_stale_socket_is_replaced_and_nothing_else() {
+        let path = env::temp_dir().join(format!("tamis-replicas-{}", process::id()));
+        let address = Address::Unix(path.clone());
+        fs::write(&path, "kept").unwrap();
+        let refused = bind(&address).map(drop).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"kept");
+        fs::remove_file(&path).unwrap();
+
+        drop(UnixListener::bind(&path).unwrap());
+        let (first, _) = bind(&address).unwrap();
+        assert_eq!(bind(&address).map(drop).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(first);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_name_that_another_server_has_taken_stays() {
+        let path = env::temp_dir().join(format!("tamis-replicas-taken-{}", process::id()));
+        let (first, _) = bind(&Address::Unix(path.clone())).unwrap();
+        fs::remove_file(&path).unwrap();
+        let _second = UnixListener::bind(&path).unwrap();
+        drop(first);
+        assert!(path.exists());
+        fs::remove_file(&path).unwrap();
     }
 }

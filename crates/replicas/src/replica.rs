@@ -33,12 +33,12 @@ struct Served {
     is_connected: bool,
 }
 
-/// Whoever has the lock writes the volume, as long as somebody is served.
+/// The thread that has the lock writes the volume, while a primary is served.
 #[derive(Default)]
 struct Place {
     served: Option<Served>,
-    /// What the copy is changes meanwhile: nobody is served.
-    is_held: bool,
+    /// The role of the copy changes meanwhile: no primary is served.
+    is_suspended: bool,
 }
 
 impl Place {
@@ -74,29 +74,29 @@ impl Places {
     }
 
     /// Ends the connection that writes the replica of this name, if one does, and takes no other
-    /// one until [`Places::let_go`].
-    pub(crate) fn hold(&self, bucket: &str) {
+    /// one until [`Places::resume`].
+    pub(crate) fn suspend(&self, bucket: &str) {
         let place = self.place(bucket);
         let mut place = lock(&place);
-        place.is_held = true;
+        place.is_suspended = true;
         if let Some(served) = place.served.take() {
             served.socket.end();
         }
     }
 
-    pub(crate) fn let_go(&self, bucket: &str) {
-        lock(&self.place(bucket)).is_held = false;
+    pub(crate) fn resume(&self, bucket: &str) {
+        lock(&self.place(bucket)).is_suspended = false;
     }
 
     /// Ends all of them.
-    pub(crate) fn hold_all(&self) {
+    pub(crate) fn suspend_all(&self) {
         let names: Vec<String> = lock(&self.places).keys().cloned().collect();
-        names.iter().for_each(|name| self.hold(name));
+        names.iter().for_each(|name| self.suspend(name));
     }
 }
 
-/// Serves a connection until it ends; `fence` is told of a bucket whose primary is here, and which
-/// another copy has taken over, as a sentence says.
+/// Serves a connection until it ends. It calls `fence` for a bucket whose primary is here and which
+/// another copy has taken over, with the reason as a sentence.
 pub(crate) fn serve(
     places: &Places,
     socket: &Socket,
@@ -151,7 +151,7 @@ fn carry_out(
             }
         }
         drop(held);
-        // Whoever sends much is answered once for it.
+        // A primary that sends many messages gets one answer for them.
         if source.buffer().is_empty() {
             send(sink, &std::mem::take(&mut answers))?;
         }
@@ -190,7 +190,7 @@ fn begin(
     let socket = socket.another().map_err(|error| refuse(&error.to_string()))?;
     let connection = places.connections.fetch_add(1, Ordering::Relaxed);
     let mut held = lock(&place);
-    if held.is_held {
+    if held.is_suspended {
         return Err(refuse("the bucket there is being promoted, demoted or deleted"));
     }
     if let Some(served) = &mut held.served {

@@ -57,7 +57,7 @@ impl Replicas {
 
     /// Ends the connections by which replicas are written.
     pub fn close(&self) {
-        self.shared.places.hold_all();
+        self.shared.places.suspend_all();
     }
 
     /// Serves a primary that has connected, until the connection ends.
@@ -141,13 +141,13 @@ impl Replicator for Replicas {
         Ok(mirrored)
     }
 
-    fn hold(&self, name: &str) -> bool {
-        self.shared.places.hold(name);
+    fn suspend(&self, name: &str) -> bool {
+        self.shared.places.suspend(name);
         self.shared.has_ended(name)
     }
 
-    fn let_go(&self, name: &str) {
-        self.shared.places.let_go(name);
+    fn resume(&self, name: &str) {
+        self.shared.places.resume(name);
     }
 
     fn link(&self, name: &str) -> Option<String> {

@@ -54,7 +54,7 @@ impl Socket {
         })
     }
 
-    /// Ends it for whoever reads or writes.
+    /// Ends it for its reader and its writer.
     pub(crate) fn end(&self) {
         // It may have ended already.
         let _ = match self {

@@ -118,8 +118,8 @@ impl Volume {
         self.client.write_vectored_at(&self.open, writes, options)
     }
 
-    /// Whether a write of whole chunks, so long, would wait for room in the write buffer: for who
-    /// has something else to do on this thread ([`Client::would_wait`]).
+    /// Whether a write of `length_bytes`, whole chunks, would wait for room in the write buffer: a
+    /// thread with other work does that first ([`Client::would_wait`]).
     #[must_use]
     pub fn would_wait(&self, length_bytes: usize) -> bool {
         self.client.would_wait(&self.open, length_bytes)

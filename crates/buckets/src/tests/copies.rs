@@ -72,11 +72,11 @@ impl Replicator for Plain {
         Ok(Arc::new(volume))
     }
 
-    fn hold(&self, _name: &str) -> bool {
+    fn suspend(&self, _name: &str) -> bool {
         true
     }
 
-    fn let_go(&self, _name: &str) {}
+    fn resume(&self, _name: &str) {}
 
     fn link(&self, _name: &str) -> Option<String> {
         Some("in step".to_owned())

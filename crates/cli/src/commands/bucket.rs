@@ -10,7 +10,7 @@ use engine::{SnapshotRequest, VolumeInfo, VolumeKind, utc};
 use serde::Serialize;
 
 use super::confirm::confirm;
-use super::serve::at_absolute_path;
+use super::serve::replica_from_anywhere;
 use crate::args::{
     BucketBranchArgs, BucketCommand, BucketCreateArgs, BucketDeleteArgs, BucketDemoteArgs,
     BucketListArgs, BucketName, BucketPromoteArgs, BucketReplicateArgs, BucketSetArgs,
@@ -172,7 +172,7 @@ fn change_replication(of: &BucketName, change: ReplicationChange) -> Result<(), 
 }
 
 fn replicate(args: &BucketReplicateArgs) -> Result<(), CliError> {
-    let (peer, alone_allowed) = (at_absolute_path(&args.to).to_string(), args.alone);
+    let (peer, alone_allowed) = (replica_from_anywhere(&args.to).to_string(), args.alone);
     change_replication(&args.of, ReplicationChange::To { peer, alone_allowed })
 }
 

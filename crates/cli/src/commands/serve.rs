@@ -34,15 +34,17 @@ use crate::held_directory::HeldDirectory;
 use crate::interrupt::Interrupt;
 use crate::removal::remove_zone;
 use crate::store::{self, OpenStore, engine_options};
+use absolute_path::absolute_path;
 use limits::Bounds;
 use listening::Listening;
 use memcached::MemcachedDoor;
 use notices::{Notices, Teller};
 use ready::announce;
 use replication::ReplicationDoor;
-pub(super) use replication::at_absolute_path;
+pub(super) use replication::replica_from_anywhere;
 use s3_door::S3Door;
 
+mod absolute_path;
 mod banner;
 mod limits;
 mod listening;
@@ -87,7 +89,7 @@ fn open_and_serve(
 ) -> Result<(), CliError> {
     if args.create && !store::is_there(&args.store) {
         // A store that nobody could be served from is not made first.
-        let place = std::path::absolute(&args.store).unwrap_or_else(|_| args.store.clone());
+        let place = absolute_path(&args.store);
         addresses(&args, &place).iter().try_for_each(Listen::check)?;
         let making = Making { preallocate: args.preallocate, yes: args.yes };
         let shape = StoreShape::with_capacity(args.capacity);
@@ -355,12 +357,9 @@ fn check_distinct(addresses: &[Listen]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The same address for processes with another working directory.
 fn from_anywhere(address: &Listen) -> Listen {
     match address {
-        Listen::Unix(path) => {
-            Listen::Unix(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
-        }
+        Listen::Unix(path) => Listen::Unix(absolute_path(path)),
         Listen::Tcp(_) => address.clone(),
     }
 }

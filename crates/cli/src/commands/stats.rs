@@ -4,7 +4,7 @@ mod caches;
 mod stages;
 mod tables;
 
-use admin::ListCaches;
+use admin::{CacheShown, ListCaches};
 use engine::control::GetStats;
 use std::fmt::Write;
 use std::thread;
@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use engine::{Counters, ReadCacheFigures, Stats, VolumeInfo, VolumeWeight};
 use serde::Serialize;
 
-use self::caches::Cache;
 use crate::args::StatsArgs;
 use crate::control::Store;
 use crate::error::CliError;
@@ -37,7 +36,7 @@ struct Report {
     /// Of the last half second, when it is.
     rates: Option<Rates>,
     /// Buckets that are served as caches.
-    caches: Vec<Cache>,
+    caches: Vec<CacheShown>,
     /// What each volume and snapshot weighs, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<Vec<NamedWeight>>,
@@ -163,7 +162,7 @@ fn look(store: &Store) -> Result<Report, CliError> {
     thread::sleep(RATE_INTERVAL);
     let stats = store.ask(GetStats {})?;
     let rates = Rates::between(&first, &stats, started.elapsed());
-    let caches = store.ask(ListCaches {})?.into_iter().map(Cache::from).collect();
+    let caches = store.ask(ListCaches {})?;
     Ok(Report { stats, served: true, rates: Some(rates), caches, weights: None })
 }
 

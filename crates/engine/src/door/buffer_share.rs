@@ -6,19 +6,19 @@
 //! ```
 //!
 //! A domain takes more as long as it holds at most [`HELD_TO_FREE`] times what is free. One alone
-//! has four fifths of the write buffer, two have four ninths each, and some is free for whoever
-//! comes: he does not wait until others give back. (Choudhury and Hahne, "Dynamic queue length
-//! thresholds for shared-memory packet switches", 1998.) How much is asked for does not count, so
-//! who asks for much does not wait longer than his neighbours; a domain exceeds its bound by one
-//! request at most. A domain that holds nothing takes whatever there is, so each goes on.
+//! has four fifths of the write buffer, two have four ninths each, and a newcomer finds a free
+//! part: it does not wait until others give back. (Choudhury and Hahne, "Dynamic queue length
+//! thresholds for shared-memory packet switches", 1998.) The length of a request does not count, so
+//! a long one does not wait longer than its neighbours; a domain exceeds its bound by one request
+//! at most. A domain that holds nothing takes what is free, so each goes on.
 //!
-//! Bounded is what comes in the blocking forms of writes, those of buckets. Volumes of no domain
-//! are not, nor who takes buffers before he says for which volume (block doors, which have bounds
-//! of their own).
+//! The bound holds for the blocking forms of writes, those of buckets. It does not hold for volumes
+//! of no domain, nor for doors that take buffers before they name the volume (block doors, which
+//! have bounds of their own).
 //!
-//! Invariant: a domain holds what it has taken and not given back. Who waits holds more than an
-//! open group can hold, as that is small beside the write buffer: so the core gives something
-//! back, and he is called.
+//! Invariant: a domain holds what it has taken and not given back. A domain that waits holds more
+//! than an open group can hold, as that is small beside the write buffer: so the core gives
+//! something back, and calls it.
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug, Formatter};
@@ -30,9 +30,10 @@ use reduce::{ChunkBuf, Permit};
 
 use crate::door::credits::Credits;
 
-/// A domain holds at most so many times what is free.
+/// A domain takes more as long as it holds at most this multiple of what is free.
 const HELD_TO_FREE: i64 = 4;
-/// Who waits is called when so much has come back: for each chunk would be a wake for each chunk.
+/// Those who wait are called when this much has come back: a call for each chunk would wake them
+/// for each chunk.
 const CALL_BYTES: i64 = 256 << 10;
 
 /// The shares of all domains that have written.

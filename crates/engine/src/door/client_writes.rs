@@ -245,8 +245,8 @@ impl Client {
         wait_unless_accepted(|done| self.write_vectored(volume, writes, options, done))
     }
 
-    /// Whether a write of whole chunks, so long, would wait until something else leaves the write
-    /// buffer. What others take meanwhile is not known, so an answer is a guess.
+    /// Whether a write of `length_bytes`, whole chunks, would wait until other writes leave the
+    /// write buffer. What others take meanwhile is not known, so the answer is a guess.
     #[must_use]
     pub fn would_wait(&self, volume: &OpenVolume, length_bytes: usize) -> bool {
         let credit = pooled_bytes(length_bytes);

@@ -191,7 +191,7 @@ impl Credits {
         granted
     }
 
-    /// Whether [`Credits::take`] would not wait for so many.
+    /// Whether [`Credits::take`] would take `length_bytes` without waiting.
     pub(crate) fn takes_at_once(&self, length_bytes: usize) -> bool {
         self.grants(&self.lock(), length_bytes as i64)
     }

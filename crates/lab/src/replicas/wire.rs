@@ -10,9 +10,9 @@ use replication::{LinkState, Message, Mirrored, Patience, Secondary};
 use crate::dice::Dice;
 use crate::objects::step_volume::lock;
 
-/// Messages carried before whoever waits looks again.
+/// Messages carried before an operation that waits looks again.
 const CARRIED_MAX: u64 = 4;
-/// One of so many waits is interrupted.
+/// One wait of this number is interrupted.
 const STRIKES_ONE_IN: u64 = 60;
 /// Waits in which nothing moves until patience ends.
 const STILL_MAX: u32 = 3;

@@ -12,6 +12,7 @@ use memcached_door::{
 };
 use tenants::Tenants;
 
+use super::absolute_path::absolute_path;
 use super::notices::Teller;
 use crate::args::ServeArgs;
 use crate::error::CliError;
@@ -101,8 +102,8 @@ fn shown(host: &Weak<BucketsHost>) -> Vec<CacheShown> {
         stores: figures.counts.cmd_set,
         deletes: figures.counts.delete_hits,
         evictions: figures.evictions,
-        bytes_in: figures.counts.bytes_read,
-        bytes_out: figures.counts.bytes_written,
+        in_bytes: figures.counts.bytes_read,
+        out_bytes: figures.counts.bytes_written,
     };
     caches.into_iter().map(one).collect()
 }
@@ -115,12 +116,9 @@ fn of_host(error: HostError) -> CliError {
     }
 }
 
-/// The same address for processes with another working directory.
 fn from_anywhere(address: &Address) -> Address {
     match address {
-        Address::Unix(path) => {
-            Address::Unix(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
-        }
+        Address::Unix(path) => Address::Unix(absolute_path(path)),
         Address::Tcp(_) => address.clone(),
     }
 }

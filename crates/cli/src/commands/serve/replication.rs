@@ -7,6 +7,7 @@ use ::buckets::Buckets;
 use engine::Client;
 use replicas::{Address, Listening, Replicas, ReplicasOptions};
 
+use super::absolute_path::absolute_path;
 use super::notices::Teller;
 use crate::args::ServeArgs;
 use crate::error::CliError;
@@ -43,7 +44,7 @@ impl ReplicationDoor {
     pub(super) fn listen(mut self, addresses: &[Address]) -> Result<Self, CliError> {
         let Some(replicas) = &self.replicas else { return Ok(self) };
         for address in addresses {
-            self.listening.push(Listening::start(replicas, &at_absolute_path(address))?);
+            self.listening.push(Listening::start(replicas, &replica_from_anywhere(address))?);
         }
         Ok(self)
     }
@@ -58,11 +59,9 @@ impl ReplicationDoor {
 }
 
 /// The same address for processes with another working directory.
-pub(in crate::commands) fn at_absolute_path(address: &Address) -> Address {
+pub(in crate::commands) fn replica_from_anywhere(address: &Address) -> Address {
     match address {
-        Address::Unix(path) => {
-            Address::Unix(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
-        }
+        Address::Unix(path) => Address::Unix(absolute_path(path)),
         Address::Tcp(_) => address.clone(),
     }
 }
