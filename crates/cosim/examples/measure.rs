@@ -17,7 +17,12 @@ fn main() {
 #[cfg(verilator)]
 mod tables {
     use cosim::StubbedDedup;
-    use cosim::dedup::{Dice, Digest, Instruction, Op, Rig, Settings, page_of, spread};
+    use cosim::dedup::{Dice, Digest, Instruction, Op, Page, Rig, Settings, spread};
+
+    use models::dedupcore::{
+        Arrival, Dispatch, Engine, bloom_false_percent_poisson, deletion_gb, insertion_gb,
+        latency_us, worst_loss_percent,
+    };
 
     type Core = Rig<StubbedDedup>;
 
@@ -40,7 +45,7 @@ mod tables {
     fn ask(core: &mut Core, op: Op, digest: Digest) {
         core.instruct(Instruction { op, tag: 0, lba: 0, pages: 1, digest });
         if op == Op::Write {
-            core.bring_page(digest, page_of(&digest));
+            core.bring_page(Page::told(digest));
         }
     }
 
@@ -80,8 +85,8 @@ mod tables {
 
     fn fsms() {
         println!("## Look-ups at once, table full, old pages (D4)\n");
-        println!("| FSMs | dispatch | write GB/s | erase, million/s | read, million/s |");
-        println!("|---|---|---|---|---|");
+        println!("| FSMs | dispatch | write GB/s | model | erase, million/s | model | read |");
+        println!("|---|---|---|---|---|---|---|");
         let full = table(FULL);
         for (fsms, ready) in [(2, true), (4, true), (4, false), (6, true), (6, false), (8, true)] {
             let settings = Settings { ready, ..settings(fsms, true) };
@@ -89,25 +94,35 @@ mod tables {
             let write = gb_per_s(pace(core(), Op::Write, old(1, FULL)));
             let erase = CLOCK_MHZ / pace(core(), Op::Erase, old(2, FULL));
             let read = CLOCK_MHZ / pace(core(), Op::Read, old(3, FULL));
-            let word = if ready { "any idle" } else { "in turn" };
-            println!("| {fsms} | {word} | {write:.2} | {erase:.2} | {read:.2} |");
+            let (word, dispatch) = match ready {
+                true => ("any idle", Dispatch::Ready),
+                false => ("in turn", Dispatch::Ordered),
+            };
+            let machines = usize::from(fsms);
+            let write_model = insertion_gb(machines, dispatch);
+            let erase_model = deletion_gb(machines, dispatch) * 1000.0 / 4096.0;
+            println!(
+                "| {fsms} | {word} | {write:.2} | {write_model:.2} | {erase:.2} | \
+                 {erase_model:.2} | {read:.2} |"
+            );
         }
         println!();
     }
 
     fn worst_case() {
         println!("## New pages into the last 16,384 places (D5)\n");
-        println!("| FSMs | filter | GB/s | of {REPORT_GB_PER_S} |");
-        println!("|---|---|---|---|");
+        println!("| FSMs | filter | GB/s | of {REPORT_GB_PER_S} | model |");
+        println!("|---|---|---|---|---|");
         let nearly = table(FULL - BATCH);
         for (fsms, bloom) in [(4, false), (4, true), (6, false), (6, true), (8, false), (8, true)] {
             let core = Core::with_table(settings(fsms, bloom), &nearly);
             let rate = gb_per_s(pace(core, Op::Write, new()));
             let share = 100.0 * (rate / REPORT_GB_PER_S - 1.0);
-            println!(
-                "| {fsms} | {} | {rate:.2} | {share:+.0} % |",
-                if bloom { "yes" } else { "no" }
-            );
+            let machines = usize::from(fsms);
+            let engine = Engine { machines, filters: bloom, dispatch: Dispatch::Ready };
+            let loss = worst_loss_percent(&engine, 100);
+            let word = if bloom { "yes" } else { "no" };
+            println!("| {fsms} | {word} | {rate:.2} | {share:+.0} % | {:+.0} % |", -loss);
         }
         println!();
     }
@@ -133,8 +148,8 @@ mod tables {
 
     fn latency() {
         println!("## Latency of 16 operations by fullness, 6 FSMs, us at 250 MHz (D7)\n");
-        println!("| full | write | erase | read |");
-        println!("|---|---|---|---|");
+        println!("| full | write | model | erase | model | read |");
+        println!("|---|---|---|---|---|---|");
         for percent in [10, 25, 50, 75, 100] {
             let pages = FULL * percent / 100;
             let held = table(pages);
@@ -150,7 +165,13 @@ mod tables {
                 }
                 cycles as f64 / batches as f64 / CLOCK_MHZ
             });
-            println!("| {percent} % | {:.1} | {:.1} | {:.1} |", times[0], times[1], times[2]);
+            let [write, erase, read] = times;
+            let models =
+                [Arrival::Page, Arrival::Fingerprint].map(|what| latency_us(what, percent));
+            println!(
+                "| {percent} % | {write:.1} | {:.1} | {erase:.1} | {:.1} | {read:.1} |",
+                models[0], models[1]
+            );
         }
         println!();
     }
@@ -161,6 +182,9 @@ mod tables {
         let asked = 4 * BATCH;
         let knows = (0..asked).filter(|content| core.filter_knows(&spread((1 << 40) + content)));
         let share = 100.0 * knows.count() as f64 / asked as f64;
-        println!("{share:.1} % of {asked} pages that are not there.");
+        let model = bloom_false_percent_poisson(8.0);
+        println!(
+            "{share:.1} % of {asked} pages that are not there; the formula says {model:.1} %."
+        );
     }
 }

@@ -8,6 +8,10 @@
 #if VM_COVERAGE
 #include <verilated_cov.h>
 #endif
+#if VM_TRACE
+#include <memory>
+#include <verilated_vcd_c.h>
+#endif
 
 // How many assertions failed on this thread, and where the first one stands.
 struct Failures {
@@ -20,6 +24,9 @@ template <class Model, class Inputs, class Outputs>
 struct Bench {
     VerilatedContext context;
     Model model{&context};
+#if VM_TRACE
+    std::unique_ptr<VerilatedVcdC> trace;
+#endif
 
     void tick(const Inputs* inputs, Outputs* outputs) {
         Verilated::threadContextp(&context);
@@ -27,9 +34,24 @@ struct Bench {
         model.clk = 0;
         model.eval();
         outputs->sample(model);
+#if VM_TRACE
+        if (trace) trace->dump(context.time());
+#endif
         model.clk = 1;
         model.eval();
         context.timeInc(1);
+    }
+
+    // One sample a cycle, of what stands before the rising edge.
+    void trace_to(const char* path) {
+#if VM_TRACE
+        context.traceEverOn(true);
+        trace = std::make_unique<VerilatedVcdC>();
+        model.trace(trace.get(), 99);
+        trace->open(path);
+#else
+        (void)path;
+#endif
     }
 
     void write_coverage(const char* path) {
@@ -41,7 +63,7 @@ struct Bench {
     }
 };
 
-// The four functions of a model, by which its Rust half knows it.
+// The five functions of a model, by which its Rust half knows it.
 #define BENCH(name, Model, Inputs, Outputs)                                                        \
     using Bench_##name = Bench<Model, Inputs, Outputs>;                                            \
     extern "C" void* name##_new() { return new Bench_##name; }                                     \
@@ -51,6 +73,9 @@ struct Bench {
     }                                                                                              \
     extern "C" void name##_coverage(void* bench, const char* path) {                               \
         static_cast<Bench_##name*>(bench)->write_coverage(path);                                   \
+    }                                                                                              \
+    extern "C" void name##_trace(void* bench, const char* path) {                                  \
+        static_cast<Bench_##name*>(bench)->trace_to(path);                                         \
     }
 
 // Wide ports are arrays of 32-bit words in Verilator and in Rust alike.

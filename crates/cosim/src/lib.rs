@@ -4,7 +4,7 @@
 //! build.rs   Verilator makes a C++ model of each block; cc compiles it with its shim
 //! model.rs   a model with its clock: made, ticked, dropped. All `unsafe` of the room is here
 //! blocks.rs  sha3_256 and bch_encoder as functions of bytes, with the cycles they took
-//! dedup      DedupCore with host, memory and storage device, beside a plain map
+//! dedup      DedupCore with host, memory and storage device, beside a plain map; its driver
 //! ```
 //!
 //! A proof, as `lab` is: nothing imports it, and no program has it. It compiles without Verilator,
@@ -28,12 +28,19 @@ mod model;
 pub use blocks::{BchEncoder, PARITY_BYTES, SECTOR_BYTES, Sha3, Timed};
 #[cfg(verilator)]
 pub use model::{
-    Bch, BchInputs, BchOutputs, Bench, Block, DedupInputs, DedupOutputs, Sha3Block, Sha3Inputs,
-    Sha3Outputs, StubbedDedup,
+    Bch, BchInputs, BchOutputs, Bench, Block, DedupCore, DedupInputs, DedupOutputs, Sha3Block,
+    Sha3Inputs, Sha3Outputs, StubbedDedup,
 };
 
 /// Whether Verilator was there when this was compiled, so that there are models.
 pub const VERILATOR: bool = cfg!(verilator);
+
+/// SHA3 cores of [`DedupCore`]: `COSIM_CORES` when this was compiled, else four.
+#[cfg(verilator)]
+pub const CORES: u32 = match u32::from_str_radix(env!("COSIM_CORES"), 10) {
+    Ok(cores) => cores,
+    Err(_) => panic!("`COSIM_CORES` is a number"),
+};
 
 /// What a test says that has no model to test.
 pub const SKIPPED: &str = "skipped: Verilator is not installed (Debian package `verilator`)";

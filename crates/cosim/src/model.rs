@@ -1,6 +1,6 @@
 //! A model with its clock, as its shim offers it: the only file with `unsafe`.
 //!
-//! A block is four C functions over a pointer that they alone understand, and two structs that both
+//! A block is five C functions over a pointer that they alone understand, and two structs that both
 //! sides lay out as C does. [`Bench`] owns the pointer: made by `new`, given back once by `free`. A
 //! model is used by one thread at a time, and may be moved between ticks: a shim names its context
 //! to Verilator in each tick.
@@ -11,6 +11,7 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::Path;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A block that was verilated: its ports and the functions of its shim.
 pub trait Block {
@@ -29,7 +30,11 @@ pub struct Calls<Inputs, Outputs> {
     free: unsafe extern "C" fn(*mut c_void),
     tick: unsafe extern "C" fn(*mut c_void, *const Inputs, *mut Outputs),
     coverage: unsafe extern "C" fn(*mut c_void, *const c_char),
+    trace: unsafe extern "C" fn(*mut c_void, *const c_char),
 }
+
+/// The folder that gets the counts of each model that is dropped; feature `coverage`.
+const COVERAGE_FOLDER: &str = "COSIM_COVERAGE";
 
 /// One instance of a block, with registers of its own.
 #[derive(Debug)]
@@ -73,16 +78,32 @@ impl<B: Block> Bench<B> {
         self.cycles
     }
 
-    /// Writes which lines of the RTL ran, where the models were made with feature `coverage`.
+    /// Writes every signal of each cycle from now on, as VCD, where the models were made with
+    /// feature `trace`.
     ///
     /// # Panics
     /// Where `path` holds a zero byte.
-    pub fn write_coverage(&mut self, path: &Path) {
-        let name = CString::new(path.as_os_str().as_encoded_bytes());
-        let name = name.unwrap_or_else(|_| panic!("a path has no zero byte"));
+    pub fn trace_to(&mut self, path: &Path) {
+        let name = c_path(path);
         // SAFETY: as in `tick`; the name ends with a zero and lives through the call.
+        unsafe { (self.calls.trace)(self.model.as_ptr(), name.as_ptr()) };
+    }
+
+    /// Writes which lines of the RTL ran, where the models were made with feature `coverage`.
+    fn write_coverage(&mut self) {
+        static WRITTEN: AtomicU32 = AtomicU32::new(0);
+        let Some(folder) = std::env::var_os(COVERAGE_FOLDER) else { return };
+        let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+        let file = format!("{}-{number}.dat", std::process::id());
+        let name = c_path(&Path::new(&folder).join(file));
+        // SAFETY: as in `trace_to`.
         unsafe { (self.calls.coverage)(self.model.as_ptr(), name.as_ptr()) };
     }
+}
+
+fn c_path(path: &Path) -> CString {
+    let name = CString::new(path.as_os_str().as_encoded_bytes());
+    name.unwrap_or_else(|_| panic!("a path has no zero byte"))
 }
 
 impl<B: Block> Default for Bench<B> {
@@ -93,6 +114,10 @@ impl<B: Block> Default for Bench<B> {
 
 impl<B: Block> Drop for Bench<B> {
     fn drop(&mut self) {
+        // What a run that failed had covered counts for nothing.
+        if !std::thread::panicking() {
+            self.write_coverage();
+        }
         // SAFETY: `model` came from this block's `new`, and nobody uses it any more.
         unsafe { (self.calls.free)(self.model.as_ptr()) };
     }
@@ -119,7 +144,7 @@ fn failed_assertion() -> Option<String> {
 /// Declares a block's functions and gives them to [`Bench`].
 macro_rules! block {
     ($(#[$docs:meta])* $block:ident, $inputs:ident, $outputs:ident,
-     $new:ident, $free:ident, $tick:ident, $coverage:ident) => {
+     $new:ident, $free:ident, $tick:ident, $coverage:ident, $trace:ident) => {
         $(#[$docs])*
         #[derive(Debug)]
         pub struct $block;
@@ -129,13 +154,14 @@ macro_rules! block {
             fn $free(model: *mut c_void);
             fn $tick(model: *mut c_void, inputs: *const $inputs, outputs: *mut $outputs);
             fn $coverage(model: *mut c_void, path: *const c_char);
+            fn $trace(model: *mut c_void, path: *const c_char);
         }
 
         impl Block for $block {
             type Inputs = $inputs;
             type Outputs = $outputs;
             const CALLS: Calls<$inputs, $outputs> =
-                Calls { new: $new, free: $free, tick: $tick, coverage: $coverage };
+                Calls { new: $new, free: $free, tick: $tick, coverage: $coverage, trace: $trace };
         }
     };
 }
@@ -147,18 +173,24 @@ unsafe extern "C" {
 block!(
     /// `rtl/sha3/sha3_256.sv`.
     Sha3Block, Sha3Inputs, Sha3Outputs,
-    sha3_256_new, sha3_256_free, sha3_256_tick, sha3_256_coverage
+    sha3_256_new, sha3_256_free, sha3_256_tick, sha3_256_coverage, sha3_256_trace
 );
 block!(
     /// `rtl/bch/bch_encoder.sv`.
     Bch, BchInputs, BchOutputs,
-    bch_encoder_new, bch_encoder_free, bch_encoder_tick, bch_encoder_coverage
+    bch_encoder_new, bch_encoder_free, bch_encoder_tick, bch_encoder_coverage, bch_encoder_trace
 );
 
 block!(
     /// `rtl/dedup_core/dedup_stubbed.sv`: the core with a hash group that is told the digests.
     StubbedDedup, DedupInputs, DedupOutputs,
-    dedup_stubbed_new, dedup_stubbed_free, dedup_stubbed_tick, dedup_stubbed_coverage
+    dedup_stubbed_new, dedup_stubbed_free, dedup_stubbed_tick, dedup_stubbed_coverage,
+    dedup_stubbed_trace
+);
+block!(
+    /// `rtl/dedup_core/dedup_core.sv`: the whole core, with [`crate::CORES`] SHA3 cores.
+    DedupCore, DedupInputs, DedupOutputs,
+    dedup_core_new, dedup_core_free, dedup_core_tick, dedup_core_coverage, dedup_core_trace
 );
 
 /// Inputs of DedupCore. A real core has no `beat_digest` and no `mutant`.

@@ -90,7 +90,7 @@ const ARROWS: [(&str, &[&str]); 36] = [
             "mutants",
         ],
     ),
-    ("cosim", &[]),
+    ("cosim", &["models", "store", "engine"]),
     (
         "cli",
         &[

@@ -6,10 +6,12 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::path::Path;
 
 use super::device::{Command, Device, Kind, Stored};
 use super::dice::Dice;
 use super::memory::{BUCKETS, ENTRIES, Memory};
+use super::page::{Page, page_of};
 use super::ports::{
     Answer, BEAT_BYTES, Digest, Line, Op, PAGE_BYTES, Settings, Verdict, digest_of, digest_words,
 };
@@ -37,13 +39,6 @@ pub struct Instruction {
     pub pages: u16,
     /// Of an erasure or a read.
     pub digest: Digest,
-}
-
-/// A page on its way in.
-#[derive(Clone, Debug)]
-struct Page {
-    digest: Digest,
-    bytes: Vec<u8>,
 }
 
 /// The core and its surroundings.
@@ -115,10 +110,10 @@ impl<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>> Rig<B> {
         self.instructions.push_back(instruction);
     }
 
-    /// Queues a page. A stubbed core takes its digest from here.
-    pub fn bring_page(&mut self, digest: Digest, bytes: Vec<u8>) {
-        assert_eq!(bytes.len(), PAGE_BYTES, "a page");
-        self.pages.push_back(Page { digest, bytes });
+    /// Queues a page of a write.
+    pub fn bring_page(&mut self, page: Page) {
+        assert_eq!(page.bytes.len(), PAGE_BYTES, "a page");
+        self.pages.push_back(page);
     }
 
     /// Goes on until this number of answers has come since the last call and the device is quiet,
@@ -129,17 +124,29 @@ impl<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>> Rig<B> {
     pub fn run(&mut self, answers: usize) -> Vec<Answer> {
         while self.answers.len() < answers || !self.device.is_quiet() {
             self.step();
-            let waited = self.bench.cycles() - self.last_progress;
-            assert!(
-                waited < PATIENCE_CYCLES,
-                "{} of {answers} answers, and nothing since",
-                self.answers.len()
-            );
         }
+        self.take_answers()
+    }
+
+    /// The answers that have come since the last call.
+    pub fn take_answers(&mut self) -> Vec<Answer> {
         std::mem::take(&mut self.answers)
     }
 
+    /// Whether the device has nothing to do.
+    pub fn device_is_quiet(&self) -> bool {
+        self.device.is_quiet()
+    }
+
+    /// Pages that the core has not taken yet.
+    pub fn pages_waiting(&self) -> usize {
+        self.pages.len()
+    }
+
     /// One cycle.
+    ///
+    /// # Panics
+    /// When no answer comes for a long time.
     pub fn step(&mut self) {
         let cycle = self.bench.cycles();
         self.drive_host(cycle);
@@ -149,6 +156,11 @@ impl<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>> Rig<B> {
         self.take_memory(cycle, &outputs);
         self.take_device(cycle, &outputs);
         self.free_count = outputs.free_count;
+        assert!(
+            cycle - self.last_progress < PATIENCE_CYCLES,
+            "nothing since {}",
+            self.last_progress
+        );
     }
 
     fn drive_host(&mut self, cycle: u64) {
@@ -316,9 +328,9 @@ impl<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>> Rig<B> {
         line[2] & own == own
     }
 
-    /// The model, for its coverage.
-    pub fn bench(&mut self) -> &mut Bench<B> {
-        &mut self.bench
+    /// Writes every signal of each cycle from now on, as VCD; feature `trace`.
+    pub fn trace_to(&mut self, path: &Path) {
+        self.bench.trace_to(path);
     }
 }
 
@@ -329,16 +341,6 @@ fn plain_bytes(page: &Stored) -> Cow<'_, [u8]> {
     } else {
         Cow::Borrowed(&page.bytes)
     }
-}
-
-/// The bytes that tests give a page of this digest.
-pub fn page_of(digest: &Digest) -> Vec<u8> {
-    let mut dice = Dice::new(u64::from_le_bytes(digest[8..16].try_into().unwrap_or_default()));
-    let mut bytes = vec![0; PAGE_BYTES];
-    for place in bytes.chunks_exact_mut(8) {
-        place.copy_from_slice(&dice.roll().to_le_bytes());
-    }
-    bytes
 }
 
 /// The last 25 bits of a digest, masked.

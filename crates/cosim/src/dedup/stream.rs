@@ -1,11 +1,12 @@
 //! Streams of operations, random and adversarial, against a plain map.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::dice::Dice;
+use super::page::{Page, page_of};
 use super::plain::PlainMap;
 use super::ports::{Digest, Op, Settings};
-use super::rig::{Instruction, Rig, page_of};
+use super::rig::{Instruction, Rig};
 use crate::model::{Block, DedupInputs, DedupOutputs};
 
 /// What a host asks at random.
@@ -23,7 +24,7 @@ pub struct Stream {
     /// never.
     pub swing: usize,
     /// Of a content; some meet in filters and buckets.
-    pub digest: fn(u64) -> Digest,
+    pub page: fn(u64) -> Page,
 }
 
 /// Digests as SHA3 has them.
@@ -66,10 +67,10 @@ pub fn check_stream<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>>(
     let mut rig: Rig<B> = Rig::with_table(settings, table);
     let mut plain = PlainMap::with_table(settings.count_max, settings.capacity, table);
     let asked = ask(&mut rig, &mut dice, stream);
-    let answers = rig.run(asked.len());
-    assert_eq!(answers.len(), asked.len());
+    let answers = rig.run(asked.operations.len());
+    assert_eq!(answers.len(), asked.operations.len());
     let mut found = 0;
-    for ((op, digest, tag, lba), answer) in asked.iter().zip(&answers) {
+    for ((op, digest, tag, lba), answer) in asked.operations.iter().zip(&answers) {
         plain.check(*op, digest, answer);
         assert_eq!((answer.tag, answer.lba), (*tag, *lba), "an answer is to its own instruction");
         found += usize::from(*op == Op::Read && answer.count > 0);
@@ -77,27 +78,40 @@ pub fn check_stream<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>>(
     let got = rig.take_got();
     assert_eq!(got.len(), found, "each read that found its page was sent to the device");
     for (digest, page) in got {
-        assert_eq!(page.as_deref(), Some(page_of(&digest).as_slice()), "a read page");
+        assert_eq!(page, Some(asked.bytes_of(&digest)), "a read page");
     }
-    check_rest(&rig, &plain);
+    check_rest(&rig, &plain, &asked);
     rig
 }
 
-/// What was asked of the rig: operation, digest, tag, address.
-type Asked = Vec<(Op, Digest, u16, u32)>;
+/// What was asked of the rig.
+#[derive(Default)]
+struct Asked {
+    /// Operation, digest, tag, address.
+    operations: Vec<(Op, Digest, u16, u32)>,
+    /// Of pages that were written.
+    bytes: HashMap<Digest, Vec<u8>>,
+}
+
+impl Asked {
+    /// A page that was not written is one of the table.
+    fn bytes_of(&self, digest: &Digest) -> Vec<u8> {
+        self.bytes.get(digest).map_or_else(|| page_of(digest), Clone::clone)
+    }
+}
 
 fn ask<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>>(
     rig: &mut Rig<B>,
     dice: &mut Dice,
     stream: &Stream,
 ) -> Asked {
-    let mut asked = Asked::new();
-    while asked.len() < stream.operations {
-        let tag = asked.len() as u16;
+    let mut asked = Asked::default();
+    while asked.operations.len() < stream.operations {
+        let tag = asked.operations.len() as u16;
         let lba = dice.roll() as u32;
-        let digest = (stream.digest)(dice.below(stream.contents));
+        let digest = (stream.page)(dice.below(stream.contents)).digest;
         let roll = dice.below(16);
-        let swings = stream.swing > 0 && asked.len() / stream.swing % 2 == 1;
+        let swings = stream.swing > 0 && asked.operations.len() / stream.swing % 2 == 1;
         let (writes, erases) =
             if swings { (stream.erases, stream.writes) } else { (stream.writes, stream.erases) };
         let (op, pages) = match () {
@@ -109,12 +123,13 @@ fn ask<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>>(
         rig.instruct(Instruction { op, tag, lba, pages, digest });
         match op {
             Op::Nop => {}
-            Op::Erase | Op::Read => asked.push((op, digest, tag, lba)),
+            Op::Erase | Op::Read => asked.operations.push((op, digest, tag, lba)),
             Op::Write => {
-                for page in 0..u32::from(pages) {
-                    let digest = (stream.digest)(dice.below(stream.contents));
-                    rig.bring_page(digest, page_of(&digest));
-                    asked.push((op, digest, tag, lba.wrapping_add(page)));
+                for at in 0..u32::from(pages) {
+                    let page = (stream.page)(dice.below(stream.contents));
+                    asked.operations.push((op, page.digest, tag, lba.wrapping_add(at)));
+                    asked.bytes.insert(page.digest, page.bytes.clone());
+                    rig.bring_page(page);
                 }
             }
         }
@@ -126,6 +141,7 @@ fn ask<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>>(
 fn check_rest<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>>(
     rig: &Rig<B>,
     plain: &PlainMap,
+    asked: &Asked,
 ) {
     let expected: HashSet<(Digest, u32, u32)> = plain.pages().collect();
     let table = rig.walk_table();
@@ -137,7 +153,7 @@ fn check_rest<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>>(
         expected.iter().map(|(digest, _, index)| (*index, *digest)).collect();
     assert_eq!(stored, live, "the pages of the device");
     for (_, digest, bytes) in rig.device_pages() {
-        assert_eq!(bytes, page_of(digest), "a page on the device");
+        assert_eq!(bytes, asked.bytes_of(digest), "a page on the device");
     }
     assert_eq!(rig.free_count(), plain.free());
 }
