@@ -12,7 +12,7 @@
 //! - `acceptance` drives the built server with real clients (qemu-img, nbdfuse, libnbd, fio, the
 //!   kernel's file systems) through scenarios that are the promises of the product.
 //! - `fuzz` feeds every decoder, and the whole engine, with whatever a fuzzer thinks of.
-//! - `rtl` lints, proves, synthesizes and measures the hardware in `rtl/`.
+//! - `rtl` lints, proves, draws, synthesizes and measures the hardware in `rtl/`.
 //! - `data-sets` makes the sets of real data that figures are measured over.
 
 #![cfg_attr(
@@ -51,8 +51,9 @@ usage: cargo xtask tidy                      the laws of the house
        cargo xtask soak --list               the scenarios and what each shows
        cargo xtask fuzz [TARGET...]          every fuzz target for a while (nightly, cargo-fuzz)
                   [--seconds N]
-       cargo xtask rtl                       the hardware: lint, proofs, figures
-                                             (verilator, yosys, z3)
+       cargo xtask rtl                       the hardware: lint, proofs, pictures, figures
+                  [--pictures | --coverage |  (verilator, yosys, z3)
+                   --real-cores | --image FILE]
        cargo xtask data-sets DIR             real data to measure over (needs the registries,
                                              and a fresh `apt-get update`)";
 
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
         [acceptance::RELEASE, folder] => acceptance::release_when_orphaned(Path::new(folder)),
         ["acceptance", rest @ ..] => acceptance::run(&root(), rest),
         ["fuzz", rest @ ..] => fuzz::run(&root(), rest),
-        ["rtl"] => rtl::run(&root()),
+        ["rtl", rest @ ..] => rtl::run(&root(), rest),
         ["data-sets", dir] => data_sets::run(Path::new(dir)),
         _ => Err(Failure::Usage { text: USAGE }),
     };

@@ -4,11 +4,20 @@
 //! input of a bounded length, Yosys synthesizes for UltraScale+, and `cosim`'s example measures.
 //! What is synthesized and measured goes to `docs/measurements/054-rtl.md`. A tool that is missing
 //! takes its step with it, and the step says so.
+//!
+//! Four things take long or are seldom wanted, and are asked for one by one: line coverage,
+//! simulation with real SHA3 cores, an image through hardware and store, and the pictures alone.
 
+mod coverage;
 mod diagram;
+mod pictures;
+mod trace;
+mod waveform;
 
 use std::fs;
 use std::path::Path;
+
+use self::coverage::Coverage;
 
 use crate::clients;
 use crate::failure::Failure;
@@ -16,7 +25,14 @@ use crate::program::Program;
 use crate::steps::{Counts, Steps};
 
 const PAGE: &str = "docs/measurements/054-rtl.md";
-const PICTURE: &str = "docs/design/hardware-modules.svg";
+const USAGE: &str = "\
+usage: cargo xtask rtl                 lint, proofs, pictures, figures
+       cargo xtask rtl --pictures      those of docs/design/hardware.md
+       cargo xtask rtl --coverage      lines that the co-simulation runs, by module
+       cargo xtask rtl --real-cores    the whole core with all of its 64 SHA3 cores
+       cargo xtask rtl --image FILE    a disk's image through the hardware and into a store";
+/// SHA3 cores of the hash group as it is synthesized.
+const CORES: &str = "COSIM_CORES=64";
 /// Sources of DedupCore in `rtl/`, packages first, and its top.
 const DEDUP_CORE: [&str; 14] = [
     "sha3/keccak_round.sv",
@@ -48,11 +64,25 @@ const SYNTHESIZED: [(&str, &str); 6] = [
 /// A module that is proved with `proofs/MODULE_proof.sv`, and the cycles.
 const PROVED: [(&str, u32); 2] = [("bucket_locks", 14), ("free_indices", 11)];
 
+/// Runs what is asked for.
+pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), Failure> {
+    match arguments {
+        [] => run_all(root),
+        ["--pictures"] => pictures::draw_all(root, &DEDUP_CORE),
+        ["--coverage"] => count_lines(root),
+        ["--real-cores"] => simulate(root, &[CORES], &["--test", "real_cores"], &["--nocapture"]),
+        ["--image", image] => take_image(root, image),
+        _ => Err(Failure::Usage { text: USAGE }),
+    }
+}
+
 /// Runs everything and writes the page.
-pub(crate) fn run(root: &Path) -> Result<(), Failure> {
+fn run_all(root: &Path) -> Result<(), Failure> {
     let mut steps = Steps::default();
     check(root, &mut steps);
-    steps.run("picture of the hardware", || draw(root).map(|()| Counts::ONE));
+    steps.run("pictures of the hardware", || {
+        pictures::draw_all(root, &DEDUP_CORE).map(|()| Counts::ONE)
+    });
     if clients::missing(&["yosys"]).is_empty() && clients::missing(&["verilator"]).is_empty() {
         steps.run("figures of the hardware", || write_page(root).map(|()| Counts::ONE));
     }
@@ -108,15 +138,48 @@ fn yosys(root: &Path, script: &str) -> Result<String, Failure> {
     Program::new("yosys").folder(&root.join("rtl")).args(["-p", script]).output()
 }
 
-fn draw(root: &Path) -> Result<(), Failure> {
-    let paths = DEDUP_CORE.iter().chain(&["dedup_core/dedup_core.sv"]);
-    let texts = paths.map(|path| {
-        let path = root.join("rtl").join(path);
-        fs::read_to_string(&path).map_err(Failure::file(&path))
-    });
-    let picture = root.join(PICTURE);
-    let svg = diagram::draw("dedup_core", &texts.collect::<Result<Vec<_>, _>>()?);
-    fs::write(&picture, svg).map_err(Failure::file(&picture))
+/// Tests of `cosim`, with variables of the environment.
+fn simulate(
+    root: &Path,
+    variables: &[&str],
+    tests: &[&str],
+    harness: &[&str],
+) -> Result<(), Failure> {
+    let cargo = Program::new("env").folder(root).args(variables.iter().copied());
+    let cargo = cargo.args(["cargo", "test", "-p", "cosim"]).args(tests.iter().copied());
+    cargo.arg("--").args(harness.iter().copied()).show()
+}
+
+/// Simulates with counters in every block, and prints the table of them.
+fn count_lines(root: &Path) -> Result<(), Failure> {
+    let folder = root.join("target/rtl/coverage");
+    // What an earlier run counted is not added.
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    let variable = format!("COSIM_COVERAGE={}", folder.display());
+    let tests = ["--features", "coverage", "--tests"];
+    // A known fault covers what the hardware itself may never do.
+    simulate(root, &[&variable], &tests, &["--skip", "every_known_fault"])?;
+    let mut coverage = Coverage::default();
+    for entry in fs::read_dir(&folder).map_err(Failure::file(&folder))?.flatten() {
+        let path = entry.path();
+        coverage.add(&fs::read_to_string(&path).map_err(Failure::file(&path))?);
+    }
+    print!("{}", coverage.table());
+    Ok(())
+}
+
+/// Takes an image through hardware and engine, and checks the store as its users do.
+fn take_image(root: &Path, image: &str) -> Result<(), Failure> {
+    let store = root.join("target/rtl/store");
+    let _ = fs::remove_dir_all(&store);
+    let image = fs::canonicalize(image).map_err(Failure::file(Path::new(image)))?;
+    let image = format!("COSIM_IMAGE={}", image.display());
+    let place = format!("COSIM_STORE={}", store.display());
+    let tests = ["--test", "whole_path"];
+    simulate(root, &[&image, &place], &tests, &["--nocapture", "an_image"])?;
+    let check = ["run", "--quiet", "-p", "cli", "--", "check"];
+    Program::new("cargo").folder(root).args(check).path(&store).show()
 }
 
 /// The page: what follows from the sources is made anew, the text above it stays.
