@@ -27,7 +27,7 @@ const WAVES: [Picture; 3] = [
     Picture {
         name: "duplicate",
         begins_with: "dedup_stubbed.digest_valid",
-        cycles: 44,
+        cycles: 32,
         rows: &[
             bit("digest comes", "dedup_stubbed.digest_valid", 0),
             state("look-up 0", "fsms[0].lookup.phase"),

@@ -1,7 +1,8 @@
 //! Signals over cycles, drawn as SVG from a simulation's trace.
 //!
 //! A signal of one bit is a line, low or high; any other is a row of boxes with its values, which
-//! for the state of a machine are the names that its source gives them.
+//! for the state of a machine are the names that its source gives them. A name is cut where its box
+//! ends, and a number that does not fit is left out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -79,9 +80,12 @@ pub(super) fn draw(picture: &Picture, vcd: &str, source: &str) -> String {
         let runs = runs(changes_of(row.signal), row.shown, first, picture.cycles);
         match row.shown {
             Shown::Bit(_) => svg += &line(&runs, y),
-            Shown::Number => svg += &boxes(&runs, y, |value| value.to_string()),
+            Shown::Number => svg += &boxes(&runs, y, whole_number),
             Shown::State => {
-                let name = |value: u64| states.get(&value).cloned().unwrap_or_default();
+                let name = |value: u64, letters| {
+                    let name = states.get(&value).map(String::as_str).unwrap_or_default();
+                    name.chars().take(letters).collect()
+                };
                 svg += &boxes(&runs, y, name);
             }
         }
@@ -121,7 +125,14 @@ fn line(runs: &[(u64, u64)], y: u64) -> String {
     )
 }
 
-fn boxes(runs: &[(u64, u64)], y: u64, name: impl Fn(u64) -> String) -> String {
+/// A number of which a part is shown would be another one.
+fn whole_number(value: u64, letters: usize) -> String {
+    let digits = value.to_string();
+    if digits.len() <= letters { digits } else { String::new() }
+}
+
+/// What `name` makes of each value in so many letters.
+fn boxes(runs: &[(u64, u64)], y: u64, name: impl Fn(u64, usize) -> String) -> String {
     let mut svg = String::new();
     let mut x = LABEL_WIDTH;
     for (value, cycles) in runs {
@@ -132,8 +143,7 @@ fn boxes(runs: &[(u64, u64)], y: u64, name: impl Fn(u64) -> String) -> String {
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{WAVE_HEIGHT}\" rx=\"3\" \
              fill=\"{fill}\" stroke=\"#1f5fa8\"/>"
         );
-        let mut name = name(*value);
-        name.truncate(((width - 4) / LETTER_WIDTH) as usize);
+        let name = name(*value, ((width - 4) / LETTER_WIDTH) as usize);
         let _ = writeln!(svg, "<text x=\"{}\" y=\"{}\">{name}</text>", x + 3, y + 12);
         x += width;
     }

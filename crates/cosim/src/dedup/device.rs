@@ -140,10 +140,6 @@ impl Device {
         Some(command.tag)
     }
 
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.filling.is_empty() && self.ending.is_empty()
-    }
-
     fn schedule(&mut self, cycle: u64, command: Command) {
         let delay = match &mut self.jitter {
             Some(dice) => 1 + dice.below(4 * self.cycles),

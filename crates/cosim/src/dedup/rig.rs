@@ -54,6 +54,9 @@ pub struct Rig<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>> {
     beat: usize,
     pages_brought: u64,
     answers: Vec<Answer>,
+    /// Commands of the device that the answers so far came with, and those that have ended.
+    commands_due: u64,
+    commands_ended: u64,
     dice: Dice,
     free_count: u32,
     last_progress: u64,
@@ -99,6 +102,8 @@ impl<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>> Rig<B> {
             beat: 0,
             pages_brought: 0,
             answers: Vec::new(),
+            commands_due: 0,
+            commands_ended: 0,
             dice: dice(3),
             free_count: 0,
             last_progress: 0,
@@ -122,7 +127,7 @@ impl<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>> Rig<B> {
     /// # Panics
     /// When nothing comes for a long time.
     pub fn run(&mut self, answers: usize) -> Vec<Answer> {
-        while self.answers.len() < answers || !self.device.is_quiet() {
+        while self.answers.len() < answers || !self.device_is_quiet() {
             self.step();
         }
         self.take_answers()
@@ -133,9 +138,10 @@ impl<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>> Rig<B> {
         std::mem::take(&mut self.answers)
     }
 
-    /// Whether the device has nothing to do.
+    /// Whether the device has done all that the answers so far came with. A command may come to it
+    /// later than its answer to the host.
     pub fn device_is_quiet(&self) -> bool {
-        self.device.is_quiet()
+        self.commands_due == self.commands_ended
     }
 
     /// Pages that the core has not taken yet.
@@ -210,6 +216,7 @@ impl<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>> Rig<B> {
         self.inputs.device_ready = (!self.pauses()).into();
         self.inputs.data_ready = (self.device.takes_beats() && !self.pauses()).into();
         if ended.is_some() {
+            self.commands_ended += 1;
             self.last_progress = cycle;
         }
     }
@@ -230,11 +237,13 @@ impl<B: Block<Inputs = DedupInputs, Outputs = DedupOutputs>> Rig<B> {
         }
         if self.inputs.result_ready & outputs.result_valid != 0 {
             self.last_progress = cycle;
+            let verdict = Verdict::of(outputs.result_verdict);
+            self.commands_due += u64::from(!matches!(verdict, Verdict::Absent | Verdict::Full));
             self.answers.push(Answer {
                 tag: outputs.result_tag,
                 lba: outputs.result_lba,
                 digest: digest_of(&outputs.result_digest),
-                verdict: Verdict::of(outputs.result_verdict),
+                verdict,
                 index: outputs.result_index,
                 count: outputs.result_count,
                 cycle,
