@@ -71,6 +71,9 @@ def test_only_the_bytes_of_the_columns_are_read(bucket):
             reading.read, reading.read_ranges = counted_read, counted_ranges
             return reading
 
+        def reading_columns(self, key, columns, alternatives):
+            return self.reading(key), []
+
     from tamis.tables import read_columns
 
     price = read_columns(Counted(), "t", ["price"])
@@ -106,10 +109,12 @@ def test_filters_are_those_of_pyarrow(bucket):
         assert bucket.read_columns("t", ["name"], filters).equals(wanted), filters
 
 
-def test_what_is_no_table_is_told(bucket):
+def test_what_is_no_table_is_told(any_bucket):
+    bucket = any_bucket
+    bucket.put("none", b"")
     bucket.put("short", b"PAR1")
     bucket.put("other", b"x" * 1000)
-    for key in ["short", "other"]:
+    for key in ["none", "short", "other"]:
         with pytest.raises(errors.Damaged):
             bucket.read_columns(key)
     bucket.write_table("t", table_of(10))
@@ -122,10 +127,10 @@ def test_what_is_no_table_is_told(bucket):
     assert bucket.read_columns("t").num_rows == 10
 
 
-def test_a_long_footer_is_read(bucket):
+def test_a_long_footer_is_read(any_bucket):
     wide = pyarrow.table({f"column {number}": [number] for number in range(2000)})
-    bucket.write_table("t", wide)
-    assert bucket.read_columns("t", ["column 1999"]).equals(wide.select(["column 1999"]))
+    any_bucket.write_table("t", wide)
+    assert any_bucket.read_columns("t", ["column 1999"]).equals(wide.select(["column 1999"]))
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1000,), (100, 30), (7, 5, 3), (0, 4)])

@@ -18,6 +18,7 @@ use tenants::{PartyId, Slot};
 use tokio::sync::mpsc::{self, Receiver};
 
 use crate::door::Door;
+use crate::parts::{Parts, Step};
 use crate::passage::Passage;
 
 /// Bytes that are read at a time.
@@ -30,7 +31,7 @@ const PIECES: usize = 3;
 /// Bytes of an object that are still to be read.
 pub(crate) struct Unread {
     pub(crate) reader: Reader,
-    pub(crate) bytes: std::ops::Range<u64>,
+    pub(crate) parts: Parts,
     /// Where the object is, for the operator.
     pub(crate) place: String,
     /// The bucket stays open until all is read.
@@ -43,25 +44,34 @@ impl Unread {
     /// # Errors
     /// What is left cannot be read.
     pub(crate) fn next(&mut self, door: &Door) -> S3Result<Bytes> {
-        let length = (self.bytes.end - self.bytes.start).min(PIECE_BYTES);
         let mut piece = door.pieces.take();
-        piece.resize(length as usize, 0);
-        let found = self.reader.read_at(self.bytes.start, &mut piece);
-        let found = found.map_err(|error| door.refuse(error, &self.place))?;
-        assert!(found as u64 == length, "an object knows how long it is");
-        self.bytes.start += length;
+        piece.resize(self.parts.left_bytes().min(PIECE_BYTES) as usize, 0);
+        let mut rest = &mut piece[..];
+        while !rest.is_empty() {
+            let step = self.parts.step(rest.len());
+            let (front, behind) = rest.split_at_mut(step.length());
+            match step {
+                Step::Head(bytes) => front.copy_from_slice(bytes),
+                Step::Bytes(range) => {
+                    let found = self.reader.read_at(range.start, front);
+                    let found = found.map_err(|error| door.refuse(error, &self.place))?;
+                    assert!(found == front.len(), "an object knows how long it is");
+                }
+            }
+            rest = behind;
+        }
         Ok(Bytes::from_owner(piece))
     }
 
     fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.parts.left_bytes() == 0
     }
 }
 
 impl Door {
     /// A body of `first` and what is unread behind it.
     pub(crate) fn sending(&self, first: Bytes, unread: Unread) -> StreamingBlob {
-        let left = first.len() as u64 + (unread.bytes.end - unread.bytes.start);
+        let left = first.len() as u64 + unread.parts.left_bytes();
         let left = usize::try_from(left).unwrap_or(usize::MAX);
         let (sender, coming) = mpsc::channel(PIECES);
         let is_whole = unread.is_empty();

@@ -11,7 +11,7 @@ use s3s::dto::Timestamp;
 use s3s::{S3Result, s3_error};
 use store::Durability;
 use tenants::{PartyId, Pool, Slot, Tenants};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::errors::refusal;
 use crate::passage::Passage;
@@ -33,6 +33,8 @@ pub(crate) struct Door {
     pub(crate) observer: Observer,
     /// What bodies of answers are read into.
     pub(crate) pieces: Buffers,
+    /// Footers of tables that are read at once: each is in memory as a whole.
+    pub(crate) footers: Arc<Semaphore>,
 }
 
 impl Door {

@@ -10,7 +10,7 @@ use crate::checksums::{Expected, Texts};
 use crate::cors::Cors;
 use crate::http::foreign_region;
 use crate::metadata::{percent_decoded, percent_encoded, set_of_tags, tags_of_header, tags_of_set};
-use crate::{copy, etags, listing, refused, uploads, xml};
+use crate::{columns, copy, etags, listing, refused, uploads, xml};
 
 /// Texts of headers, queries and documents.
 ///
@@ -54,6 +54,7 @@ pub fn request(pairs: &[(&str, &[u8])], query: &str, body: &[u8], trailers: &[(&
     let (headers, trailers) = (headers(pairs), headers(trailers));
     let _ = refused::check(&headers, Some(query));
     let _ = foreign_region(&headers, Some(query));
+    let _ = columns::asked(Some(query));
     let Ok(expected) = Expected::from_headers(&headers) else { return };
     let mut hashes = expected.hashes();
     hashes.update(body);

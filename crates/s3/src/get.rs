@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use buckets::OpenBucket;
 use format::objects::record::metadata::ContentHeader;
 use hyper::StatusCode;
-use objects::bucket::{Condition, ObjectInfo};
+use objects::bucket::{Condition, ObjectInfo, Reader};
 use s3s::dto::{
     self, ChecksumMode, GetObjectAttributesInput, GetObjectAttributesOutput,
     GetObjectAttributesParts, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
@@ -17,6 +18,7 @@ use crate::checksums::Texts;
 use crate::conditions::Conditions;
 use crate::door::{Door, now_ms, place, timestamp};
 use crate::errors::no_part;
+use crate::parts::Parts;
 use crate::{etags, metadata};
 
 /// Reads an object, or a range of it.
@@ -33,27 +35,39 @@ pub(crate) async fn get(
     };
     let (bucket, key) = (input.bucket, input.key);
     let (asked, part) = (input.range, input.part_number);
-    let opened = door.blocking(move |door| {
+    let found = door.blocking(move |door| {
         let place = place(&bucket, &key);
         let open = door.open(&bucket)?;
-        let reader = open.get(key.as_bytes(), &Condition::None, now_ms());
-        let reader = reader.map_err(|error| door.refuse(error, &place))?;
-        let reader = reader.ok_or_else(|| s3_error!(NoSuchKey))?;
+        let reader = opened(door, &open, &key, &conditions, &place)?;
         let info = reader.info().clone();
-        conditions.judge_read(&info)?;
         let range = bytes_of(asked, part, &info)?;
-        let bytes = range.clone().unwrap_or(0..info.size_bytes);
-        let mut unread = Unread { reader, bytes, place, _bucket: open };
+        let parts = Parts::one(range.clone().unwrap_or(0..info.size_bytes));
+        let mut unread = Unread { reader, parts, place, _bucket: open };
         let first = unread.next(door)?;
         Ok((info, range, first, unread))
     });
-    let (info, range, first, unread) = opened.await?;
+    let (info, range, first, unread) = found.await?;
     let body = door.sending(first, unread);
     let mut output = described(&info, range.as_ref(), wants_checksums);
     output.parts_count = part.and(info.etag.parts).map(i32::from);
     output.body = Some(body);
     let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     Ok(S3Response::with_status(output, status))
+}
+
+/// The object of a key, if it meets the conditions.
+pub(crate) fn opened(
+    door: &Door,
+    bucket: &OpenBucket,
+    key: &str,
+    conditions: &Conditions,
+    place: &str,
+) -> S3Result<Reader> {
+    let reader = bucket.get(key.as_bytes(), &Condition::None, now_ms());
+    let reader = reader.map_err(|error| door.refuse(error, place))?;
+    let reader = reader.ok_or_else(|| s3_error!(NoSuchKey))?;
+    conditions.judge_read(reader.info())?;
+    Ok(reader)
 }
 
 /// An object without its bytes.

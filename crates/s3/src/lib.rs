@@ -10,9 +10,10 @@
 //!        └─ service.rs           one method for each operation, handed on to:
 //!             ├─ put.rs, get.rs, delete.rs, copy.rs, uploads.rs,
 //!             │  planned.rs, complete.rs
+//!             ├─ columns.rs                    columns of tables, near their data
 //!             ├─ listing.rs, buckets.rs
 //!             ├─ tags.rs, settings.rs          tags; lifecycle, CORS and tags of buckets
-//!             ├─ body.rs, received.rs          bodies, in bounded memory both ways
+//!             ├─ body.rs, parts.rs, received.rs   bodies, in bounded memory both ways
 //!             ├─ conditions.rs, checksums.rs, etags.rs, metadata.rs   headers
 //!             └─ errors.rs                     what each error of ours is called in S3
 //! ```
@@ -37,6 +38,7 @@ mod auth;
 mod body;
 mod buckets;
 mod checksums;
+mod columns;
 mod complete;
 mod conditions;
 mod copy;
@@ -53,6 +55,7 @@ mod http;
 mod listing;
 mod metadata;
 mod paced;
+mod parts;
 mod passage;
 mod patient;
 mod planned;

@@ -28,6 +28,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::auth::BucketNames;
 use crate::body::{PIECE_BYTES, PIECES_KEPT};
+use crate::columns::FOOTERS_AT_ONCE;
 use crate::door::{Door, Observer};
 use crate::error::S3Error;
 use crate::http;
@@ -140,7 +141,8 @@ impl S3Server {
         let observer = Observer::from(observer);
         let pieces = Buffers::new(PIECES_KEPT, PIECE_BYTES as usize);
         let pool = Pool::new(BLOCKING_THREADS as u64, KEPT_THREADS as u64);
-        let door = Door { buckets, tenants, pool, observer, pieces };
+        let footers = Arc::new(Semaphore::new(FOOTERS_AT_ONCE));
+        let door = Door { buckets, tenants, pool, observer, pieces, footers };
         let mut builder = S3ServiceBuilder::new(door.clone());
         builder.set_auth(door.clone());
         builder.set_access(door.clone());

@@ -28,7 +28,7 @@ use s3s::dto::{
 use s3s::{S3, S3Request, S3Response, S3Result};
 
 use crate::door::Door;
-use crate::{buckets, complete, copy, delete, get, listing, put, settings, tags, uploads};
+use crate::{buckets, columns, complete, copy, delete, get, listing, put, settings, tags, uploads};
 
 fn no_content<T>(output: T) -> S3Response<T> {
     S3Response::with_status(output, StatusCode::NO_CONTENT)
@@ -129,7 +129,10 @@ impl S3 for Door {
         &self,
         request: S3Request<GetObjectInput>,
     ) -> S3Result<S3Response<GetObjectOutput>> {
-        get::get(self, request.input).await
+        match columns::asked(request.uri.query())? {
+            Some(asked) => columns::get(self, request.input, asked).await,
+            None => get::get(self, request.input).await,
+        }
     }
 
     async fn head_object(

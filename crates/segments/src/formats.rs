@@ -13,7 +13,6 @@ mod numbers;
 mod parquet;
 mod safetensors;
 mod tar;
-mod thrift;
 mod zip;
 
 use arrow::Arrow;

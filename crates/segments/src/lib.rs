@@ -12,6 +12,8 @@
 //!                                                        └─> FramedCutter ─ formats::Format
 //! ```
 //!
+//! [`thrift`] is public for room `parquet_footer`, which reads what the walk of pages does without.
+//!
 //! Cutters know nothing of where values are stored. Whatever the bytes are, the segments of a value
 //! come to the value: a file that is not what it begins as is cut by its content from there on.
 
@@ -23,6 +25,7 @@ mod framed;
 mod policy;
 #[cfg(test)]
 mod testing;
+pub mod thrift;
 
 pub use cdc::{CDC, CdcCutter, CdcLengths};
 pub use fixed::{FIXED_BYTES, FixedCutter};

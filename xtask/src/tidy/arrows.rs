@@ -8,7 +8,7 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 36] = [
+const ARROWS: [(&str, &[&str]); 37] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
@@ -28,6 +28,7 @@ const ARROWS: [(&str, &[&str]); 36] = [
     ("plan", &["charts", "reduce", "format"]),
     ("store", &["engine", "disk", "threads", "format"]),
     ("segments", &[]),
+    ("parquet_footer", &["segments"]),
     ("objects", &["segments", "store", "format", "mutants"]),
     ("replication", &["objects", "store", "format", "mutants"]),
     ("buckets", &["replication", "segments", "objects", "store", "engine", "format"]),
@@ -54,7 +55,20 @@ const ARROWS: [(&str, &[&str]); 36] = [
         ],
     ),
     ("memcached_door", &["items", "tenants", "memcached", "buckets", "accounts"]),
-    ("s3", &["buckets", "objects", "accounts", "tenants", "store", "engine", "format", "threads"]),
+    (
+        "s3",
+        &[
+            "parquet_footer",
+            "buckets",
+            "objects",
+            "accounts",
+            "tenants",
+            "store",
+            "engine",
+            "format",
+            "threads",
+        ],
+    ),
     (
         "lab",
         &[

@@ -286,6 +286,14 @@ class Bucket(ABC):
         in one call (see `tamis.tables`)."""
         return tables.read_columns(self, key, columns, filters)
 
+    def reading_columns(
+        self, key: str, columns: Optional[Sequence[str]], alternatives: Sequence[Sequence[Any]]
+    ) -> Tuple[Reading, Sequence[Tuple[int, Buffer]]]:
+        """Opens a Parquet object to read columns, all of them without `columns`, of rows for which
+        all terms of one of the `alternatives` hold. With it come parts, by their offsets, that the
+        store sends at once where a trip to it takes long: maybe all that is needed, maybe none."""
+        return self.reading(key), []
+
     def put_array(self, key: str, array: "numpy.ndarray[Any, Any]", **options: Any) -> Stored:
         """Puts an array in the layout of `.npy`."""
         return arrays.put_array(self, key, array, **options)

@@ -15,9 +15,10 @@ from typing import (
 )
 from urllib.parse import urlencode
 
-from . import errors
+from . import errors, near
 from .errors import BadArgument, NotFound, NotSupported, TamisError
 from .interface import Bucket, Reading, Store, Writing
+from .tables import FOOTER_BYTES_LIKELY
 from .types import Buffer, BucketInfo, Listing, ObjectInfo, SnapshotInfo, Stored, Usage
 
 CONNECTIONS = 16
@@ -104,6 +105,7 @@ class S3Store(Store):
         from botocore.handlers import validate_bucket_name
 
         self._client.meta.events.unregister(unchecked, validate_bucket_name)
+        near.register(self._client.meta.events)
         self._pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="tamis")
 
     @_told
@@ -219,6 +221,32 @@ class S3Bucket(Bucket):
 
     def reading(self, key: str) -> Reading:
         return _S3Reading(self, self.head(key))
+
+    @_told
+    def reading_columns(
+        self, key: str, columns: Optional[Sequence[str]], alternatives: Sequence[Sequence[Any]]
+    ) -> Tuple[Reading, Sequence[Tuple[int, Buffer]]]:
+        query = near.query(columns, alternatives)
+        if query is None:
+            return self.reading(key), []
+        # Who does not know the query sends the end of the object, which is wanted next then.
+        wish = {near.PARAMETER: query, "Range": f"bytes=-{FOOTER_BYTES_LIKELY}"}
+        try:
+            answer = self._client.get_object(Bucket=self.name, Key=key, **wish)
+        except self._client.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] in near.UNREAD:
+                return self.reading(key), []
+            raise
+        body = memoryview(answer["Body"].read())
+        if answer.get("ContentType") == near.CONTENT_TYPE:
+            parts = near.parts_of(body)
+            size = parts[0][0] + len(parts[0][1])
+        else:
+            told = answer.get("ContentRange", "").rpartition("/")[2]
+            size = int(told) if told else len(body)
+            parts = [(size - len(body), body)]
+        info = ObjectInfo(key, size, answer["ETag"].strip('"'), answer["LastModified"])
+        return _S3Reading(self, info), parts
 
     @_told
     def head(self, key: str) -> ObjectInfo:

@@ -7,7 +7,9 @@ How a table is written decides what its versions share (docs/decisions/070). The
 * no compression: the store compresses each page after it has looked for its duplicates.
 
 A read asks for the end of the object first, which holds the footer of most tables; then for all
-bytes of the columns and row groups that it needs, in one call.
+bytes of the columns and row groups that it needs, in one call. A server of Tamis chooses row groups
+itself and sends both in one answer (`near.py`). What it sends is looked at here as bytes that came
+early: which row groups are read is decided here, and what did not come is fetched.
 """
 
 from __future__ import annotations
@@ -22,12 +24,14 @@ if TYPE_CHECKING:
     import pyarrow
 
     from .interface import Bucket, Reading
-    from .types import Stored
+    from .types import Buffer, Stored
 
 PAGE_BYTES_MIN, PAGE_BYTES_MAX = 4 << 10, 16 << 10
 GROUP_ROWS = 128 << 10
 """Rows of a group: what a filter passes over as a whole."""
 FOOTER_BYTES_LIKELY = 64 << 10
+FLOAT_STEP = 2.0**-23
+"""How far a number may be from that of 32 bits nearest to it, and more."""
 MAGIC = b"PAR1"
 TAIL_BYTES = 8
 """Length of the footer, and the magic."""
@@ -80,27 +84,36 @@ def read_columns(
     lists of such for alternatives, or an expression. Row groups whose statistics say that no row
     matches are not read; rows that do not match are left out.
     """
-    reading = bucket.reading(key)
+    expression, of_filters, alternatives = _filter(filters)
+    needed = None
+    if columns is not None and of_filters is not None:
+        needed = list(dict.fromkeys([*columns, *of_filters]))
+    reading, parts = bucket.reading_columns(key, needed, alternatives)
     try:
-        return _read(reading, columns, filters)
+        return _read(_SparseFile(reading, parts), columns, expression, of_filters, alternatives)
     finally:
         reading.close()
 
 
-def _read(reading: "Reading", columns: Optional[Sequence[str]], filters: Any) -> "pyarrow.Table":
+def _read(
+    file: "_SparseFile",
+    columns: Optional[Sequence[str]],
+    expression: Any,
+    of_filters: Optional[List[str]],
+    alternatives: List[List[Any]],
+) -> "pyarrow.Table":
     import pyarrow.parquet
 
-    file = _SparseFile(reading)
     file.bring_footer()
     parquet = pyarrow.parquet.ParquetFile(file, pre_buffer=False)
     metadata = parquet.metadata
     names = list(parquet.schema_arrow.names)
     wanted = names if columns is None else list(columns)
-    missing = [name for name in wanted if name not in names]
+    filtered = names if of_filters is None else of_filters
+    missing = [name for name in [*wanted, *filtered] if name not in names]
     if missing:
-        raise BadArgument(f"{reading.info.key} has no column {', '.join(missing)}")
-    expression, of_filters, alternatives = _filter(filters, names)
-    needed = wanted + [name for name in of_filters if name not in wanted]
+        raise BadArgument(f"{file.key} has no column {', '.join(missing)}")
+    needed = wanted + [name for name in filtered if name not in wanted]
     groups = [
         group
         for group in range(metadata.num_row_groups)
@@ -125,9 +138,9 @@ def _ranges(metadata: Any, groups: List[int], needed: Set[str]) -> List[Tuple[in
                 top = chunk.path_in_schema.split(".")[0]
                 if top not in needed:
                     continue
-            start = chunk.data_page_offset
-            if chunk.has_dictionary_page and chunk.dictionary_page_offset:
-                start = min(start, chunk.dictionary_page_offset)
+            # What a chunk does not have may be said to be at 0.
+            starts = [chunk.data_page_offset, chunk.dictionary_page_offset]
+            start = min((start for start in starts if start), default=0)
             ranges.append((start, chunk.total_compressed_size))
     ranges.sort()
     joined: List[Tuple[int, int]] = []
@@ -139,22 +152,19 @@ def _ranges(metadata: Any, groups: List[int], needed: Set[str]) -> List[Tuple[in
     return joined
 
 
-def _filter(filters: Any, names: List[str]) -> Tuple[Any, List[str], List[List[Any]]]:
-    """The expression, the columns that it names, and alternatives of terms to judge groups by."""
+def _filter(filters: Any) -> Tuple[Any, Optional[List[str]], List[List[Any]]]:
+    """The expression, the columns that it names (None: it does not tell), and alternatives of terms
+    to judge groups by."""
     import pyarrow.compute
     import pyarrow.parquet
 
     if filters is None:
         return None, [], []
     if isinstance(filters, pyarrow.compute.Expression):
-        # What it names is not told: every column may be.
-        return filters, names, []
+        return filters, None, []
     terms = list(filters)
     alternatives = [terms] if terms and isinstance(terms[0], tuple) else [list(t) for t in terms]
     of_filters = list(dict.fromkeys(term[0] for terms in alternatives for term in terms))
-    missing = [name for name in of_filters if name not in names]
-    if missing:
-        raise BadArgument(f"there is no column {', '.join(missing)} to filter by")
     return pyarrow.parquet.filters_to_expression(filters), of_filters, alternatives
 
 
@@ -166,7 +176,11 @@ def _may_match(row_group: Any, alternatives: List[List[Any]]) -> bool:
     for number in range(row_group.num_columns):
         chunk = row_group.column(number)
         if chunk.is_stats_set and chunk.statistics.has_min_max:
-            statistics[chunk.path_in_schema] = (chunk.statistics.min, chunk.statistics.max)
+            low, high = chunk.statistics.min, chunk.statistics.max
+            if chunk.physical_type == "FLOAT":
+                # pyarrow looks for values in lists as if they were of 32 bits as well.
+                low, high = low - abs(low) * FLOAT_STEP, high + abs(high) * FLOAT_STEP
+            statistics[chunk.path_in_schema] = (low, high)
     def all_may(terms: List[Any]) -> bool:
         return all(_term_may_match(statistics.get(name), how, value) for name, how, value in terms)
 
@@ -178,8 +192,12 @@ def _term_may_match(bounds: Optional[Tuple[Any, Any]], operator: str, value: Any
         return True
     low, high = bounds
     try:
+        if not low <= high:
+            return True  # NaN, which says nothing.
         if operator in ("=", "=="):
             return bool(low <= value <= high)
+        if operator == "!=" and not isinstance(low, float):
+            return bool(low != value or high != value)
         if operator == "<":
             return bool(low < value)
         if operator == "<=":
@@ -198,32 +216,36 @@ def _term_may_match(bounds: Optional[Tuple[Any, Any]], operator: str, value: Any
 class _SparseFile(io.RawIOBase):
     """The parts of an object that were brought, as a file; other parts are read where needed."""
 
-    def __init__(self, reading: "Reading") -> None:
+    def __init__(self, reading: "Reading", parts: Sequence[Tuple[int, Buffer]]) -> None:
         self._reading = reading
+        self.key = reading.info.key
         self._at = 0
         self._starts: List[int] = []
-        self._parts: List[bytes] = []
+        self._parts: List[Buffer] = []
+        for start, part in parts:
+            self._add(start, part)
 
     def bring_footer(self) -> None:
-        """Brings the footer: by one read of the end, or two where it is long."""
+        """Brings the footer if it is not here: by a read of the end, or two where it is long."""
         size = self._reading.info.size
-        start = max(0, size - FOOTER_BYTES_LIKELY)
-        tail = self._reading.read(start, size - start)
+        if not self._parts:
+            start = max(0, size - FOOTER_BYTES_LIKELY)
+            self._add(start, self._reading.read(start, size - start))
+        tail = self._parts[-1]
         if len(tail) < len(MAGIC) + TAIL_BYTES or tail[-4:] != MAGIC:
-            raise Damaged(f"{self._reading.info.key} is no Parquet file: it does not end as one")
+            raise Damaged(f"{self.key} is no Parquet file: it does not end as one")
         footer = int.from_bytes(tail[-8:-4], "little") + TAIL_BYTES
         if footer > len(tail):
             start = max(0, size - footer)
-            tail = self._reading.read(start, size - start)
-        self._add(start, tail)
+            self._add(start, self._reading.read(start, size - start))
 
     def bring(self, ranges: List[Tuple[int, int]]) -> None:
-        """Brings many parts in one call."""
-        parts = self._reading.read_ranges(ranges)
-        for (start, _), part in zip(ranges, parts):
+        """Brings many parts in one call, but for those that are here."""
+        lacking = [of for of in ranges if self._place(*of) is None]
+        for (start, _), part in zip(lacking, self._reading.read_ranges(lacking)):
             self._add(start, part)
 
-    def _add(self, start: int, part: bytes) -> None:
+    def _add(self, start: int, part: Buffer) -> None:
         at = bisect_right(self._starts, start)
         self._starts.insert(at, start)
         self._parts.insert(at, part)
@@ -245,9 +267,12 @@ class _SparseFile(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         left = max(0, self._reading.info.size - self._at)
         length = left if size is None or size < 0 else min(size, left)
-        found = self._held(self._at, length)
-        if found is None:
+        at = self._place(self._at, length)
+        if at is None:
             found = self._reading.read(self._at, length)
+        else:
+            offset = self._at - self._starts[at]
+            found = bytes(self._parts[at][offset : offset + length])
         self._at += len(found)
         return found
 
@@ -257,9 +282,9 @@ class _SparseFile(io.RawIOBase):
         view[: len(found)] = found
         return len(found)
 
-    def _held(self, start: int, length: int) -> Optional[bytes]:
+    def _place(self, start: int, length: int) -> Optional[int]:
+        """Which part has these bytes."""
         for at in range(bisect_right(self._starts, start) - 1, -1, -1):
-            offset = start - self._starts[at]
-            if offset + length <= len(self._parts[at]):
-                return self._parts[at][offset : offset + length]
+            if start + length <= self._starts[at] + len(self._parts[at]):
+                return at
         return None

@@ -6,6 +6,7 @@ mod access;
 mod bodies;
 mod checksums;
 mod client;
+mod columns;
 mod damage;
 mod documents;
 mod keys;

@@ -8,7 +8,7 @@
 //! Source: the format's `parquet.thrift`, structures `PageHeader` and `BloomFilterHeader`.
 
 use super::next::Next;
-use super::thrift::{Field, Reader, Unread, kind};
+use crate::thrift::{Field, Reader, Unread, kind};
 
 const MAGIC: &[u8] = b"PAR1";
 /// A header of a page has the structure of its type in one of these fields.

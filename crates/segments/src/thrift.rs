@@ -1,4 +1,7 @@
-//! Thrift's compact protocol, as far as a header is read or skipped.
+//! Thrift's compact protocol, as far as headers and footers are read or skipped.
+//!
+//! Nothing is allocated by a length or a count that was read, and the work is bounded by the bytes
+//! there are: an element has a byte at least.
 //!
 //! Source: the specification of the compact protocol in Apache Thrift (doc/specs).
 
@@ -7,7 +10,7 @@ const DEPTH_MAX: u32 = 16;
 
 /// Why a structure was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unread {
+pub enum Unread {
     /// The bytes end before it does.
     Short,
     /// It is none.
@@ -15,41 +18,49 @@ pub(super) enum Unread {
 }
 
 /// Types of fields.
-pub(super) mod kind {
-    pub(crate) const TRUE: u8 = 1;
-    pub(crate) const FALSE: u8 = 2;
-    pub(crate) const BYTE: u8 = 3;
-    pub(crate) const I16: u8 = 4;
-    pub(crate) const I32: u8 = 5;
-    pub(crate) const I64: u8 = 6;
-    pub(crate) const DOUBLE: u8 = 7;
-    pub(crate) const BINARY: u8 = 8;
-    pub(crate) const LIST: u8 = 9;
-    pub(crate) const SET: u8 = 10;
-    pub(crate) const MAP: u8 = 11;
-    pub(crate) const STRUCT: u8 = 12;
+pub mod kind {
+    #![expect(missing_docs, reason = "the names are the specification's")]
+
+    pub const TRUE: u8 = 1;
+    pub const FALSE: u8 = 2;
+    pub const BYTE: u8 = 3;
+    pub const I16: u8 = 4;
+    pub const I32: u8 = 5;
+    pub const I64: u8 = 6;
+    pub const DOUBLE: u8 = 7;
+    pub const BINARY: u8 = 8;
+    pub const LIST: u8 = 9;
+    pub const SET: u8 = 10;
+    pub const MAP: u8 = 11;
+    pub const STRUCT: u8 = 12;
 }
 
 /// A field of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) id: i16,
-    pub(super) kind: u8,
+pub struct Field {
+    /// Its number in the structure.
+    pub id: i16,
+    /// Its type, one of [`kind`].
+    pub kind: u8,
 }
 
-/// Reads on from a place.
-pub(super) struct Reader<'a> {
+/// Reads on from a place; a clone reads the same again.
+#[derive(Clone)]
+pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    /// At the first byte.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// Bytes that were read.
-    pub(super) fn read_bytes(&self) -> usize {
+    #[must_use]
+    pub fn read_bytes(&self) -> usize {
         self.at
     }
 
@@ -81,13 +92,59 @@ impl<'a> Reader<'a> {
     }
 
     /// A number of [`kind::I16`], [`kind::I32`] or [`kind::I64`].
-    pub(super) fn integer(&mut self) -> Result<i64, Unread> {
+    ///
+    /// # Errors
+    /// The bytes end, or it has more than 64 bits.
+    pub fn integer(&mut self) -> Result<i64, Unread> {
         let value = self.varint()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
+    /// A [`kind::BINARY`], which strings are as well.
+    ///
+    /// # Errors
+    /// The bytes end.
+    pub fn binary(&mut self) -> Result<&'a [u8], Unread> {
+        let length = self.varint()?;
+        let start = self.at;
+        self.pass(length)?;
+        Ok(&self.bytes[start..self.at])
+    }
+
+    /// The head of a [`kind::LIST`]: how many elements follow, and their type.
+    ///
+    /// # Errors
+    /// The bytes end.
+    pub fn list(&mut self) -> Result<(u64, u8), Unread> {
+        let head = self.byte()?;
+        let count = match head >> 4 {
+            15 => self.varint()?,
+            count => count.into(),
+        };
+        Ok((count, head & 0x0f))
+    }
+
+    /// Has `read` read or skip the value of each field of a structure.
+    ///
+    /// # Errors
+    /// Those of `read`; the bytes end before the structure does.
+    pub fn fields<E: From<Unread>>(
+        &mut self,
+        mut read: impl FnMut(&mut Self, Field) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut last = 0;
+        while let Some(field) = self.field(last)? {
+            read(self, field)?;
+            last = field.id;
+        }
+        Ok(())
+    }
+
     /// The next field behind one of the number `last`; none at the end of the structure.
-    pub(super) fn field(&mut self, last: i16) -> Result<Option<Field>, Unread> {
+    ///
+    /// # Errors
+    /// The bytes end, or it has no known type.
+    pub fn field(&mut self, last: i16) -> Result<Option<Field>, Unread> {
         let head = self.byte()?;
         let (step, kind) = (head >> 4, head & 0x0f);
         if head == 0 {
@@ -104,7 +161,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Passes over the value of a field.
-    pub(super) fn skip(&mut self, kind: u8) -> Result<(), Unread> {
+    ///
+    /// # Errors
+    /// The bytes end, or it is nested too deeply.
+    pub fn skip(&mut self, kind: u8) -> Result<(), Unread> {
         self.skip_in(kind, false, DEPTH_MAX)
     }
 
@@ -122,25 +182,14 @@ impl<'a> Reader<'a> {
             }
             kind::LIST | kind::SET => self.skip_list(depth),
             kind::MAP => self.skip_map(depth),
-            kind::STRUCT => {
-                let mut last = 0;
-                while let Some(Field { id, kind }) = self.field(last)? {
-                    self.skip_in(kind, false, depth)?;
-                    last = id;
-                }
-                Ok(())
-            }
+            kind::STRUCT => self.fields(|reader, field| reader.skip_in(field.kind, false, depth)),
             _ => Err(Unread::Wrong),
         }
     }
 
     fn skip_list(&mut self, depth: u32) -> Result<(), Unread> {
-        let head = self.byte()?;
-        let count = match head >> 4 {
-            15 => self.varint()?,
-            count => count.into(),
-        };
-        self.skip_elements(count, &[head & 0x0f], depth)
+        let (count, kind) = self.list()?;
+        self.skip_elements(count, &[kind], depth)
     }
 
     fn skip_map(&mut self, depth: u32) -> Result<(), Unread> {
