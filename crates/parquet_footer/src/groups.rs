@@ -151,8 +151,10 @@ impl<'a> Chunk<'a> {
         let start = starts.into_iter().flatten().filter(|at| *at > 0).min();
         let start = start.and_then(|start| u64::try_from(start).ok());
         let length = self.length_bytes.and_then(|length| u64::try_from(length).ok());
-        let (Some(start), Some(length)) = (start, length) else {
-            return Err(FooterError::Damaged);
+        let (start, length) = match (start, length) {
+            (None, Some(0)) => return Ok(0..0),
+            (Some(start), Some(length)) => (start, length),
+            _ => return Err(FooterError::Damaged),
         };
         let behind = start.checked_add(length).filter(|behind| *behind <= end);
         match behind {

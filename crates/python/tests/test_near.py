@@ -161,7 +161,7 @@ def test_filters_of_every_type_are_those_of_pyarrow(remote, store, version):
             filters = [(name, operator, value)]
             try:
                 wanted = pyarrow.parquet.read_table(file, columns=["same"], filters=filters)
-            except pyarrow.ArrowException:
+            except (pyarrow.ArrowException, OverflowError):
                 continue  # It has no such comparison.
             for bucket in buckets:
                 found = bucket.read_columns("t", ["same"], filters)

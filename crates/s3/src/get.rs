@@ -149,7 +149,11 @@ fn bytes_of(
 ) -> S3Result<Option<Range<u64>>> {
     match (range, part) {
         (Some(_), Some(_)) => Err(s3_error!(InvalidRequest, "a range and a part are two things")),
-        (Some(range), None) => Ok(Some(range.check(info.size_bytes)?)),
+        (Some(range), None) => match range.check(info.size_bytes)? {
+            // The last bytes of an empty object.
+            none if none.is_empty() => Err(s3_error!(InvalidRange)),
+            range => Ok(Some(range)),
+        },
         (None, Some(part)) => bytes_of_part(part, info),
         (None, None) => Ok(None),
     }

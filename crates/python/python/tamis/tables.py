@@ -102,11 +102,12 @@ def _read(
     of_filters: Optional[List[str]],
     alternatives: List[List[Any]],
 ) -> "pyarrow.Table":
+    import pyarrow
     import pyarrow.parquet
 
-    file.bring_footer()
-    parquet = pyarrow.parquet.ParquetFile(file, pre_buffer=False)
-    metadata = parquet.metadata
+    # Left alone, pyarrow reads 64 KiB for a footer of any length.
+    metadata = pyarrow.parquet.read_metadata(pyarrow.BufferReader(file.footer()))
+    parquet = pyarrow.parquet.ParquetFile(file, metadata=metadata, pre_buffer=False)
     names = list(parquet.schema_arrow.names)
     wanted = names if columns is None else list(columns)
     filtered = names if of_filters is None else of_filters
@@ -225,8 +226,9 @@ class _SparseFile(io.RawIOBase):
         for start, part in parts:
             self._add(start, part)
 
-    def bring_footer(self) -> None:
-        """Brings the footer if it is not here: by a read of the end, or two where it is long."""
+    def footer(self) -> Buffer:
+        """The end of the object with all of the footer: if it is not here, by a read, or two where
+        it is long."""
         size = self._reading.info.size
         if not self._parts:
             start = max(0, size - FOOTER_BYTES_LIKELY)
@@ -237,7 +239,9 @@ class _SparseFile(io.RawIOBase):
         footer = int.from_bytes(tail[-8:-4], "little") + TAIL_BYTES
         if footer > len(tail):
             start = max(0, size - footer)
-            self._add(start, self._reading.read(start, size - start))
+            tail = self._reading.read(start, size - start)
+            self._add(start, tail)
+        return tail
 
     def bring(self, ranges: List[Tuple[int, int]]) -> None:
         """Brings many parts in one call, but for those that are here."""

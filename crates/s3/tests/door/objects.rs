@@ -41,6 +41,9 @@ fn what_is_put_is_read_whole_in_ranges_and_deleted() {
     assert_eq!(part.header("content-range"), Some("bytes 1000000-2000000/3145728"));
     assert!(range("bytes=-7").body == bytes[bytes.len() - 7..]);
     assert_eq!(range("bytes=3145728-").refused(), (416, "InvalidRange".into()));
+    assert_eq!(rig.client.put("/photos/empty", b"").status, 200);
+    let empty = rig.client.request("GET", "/photos/empty").header("range", "bytes=-7").send();
+    assert_eq!(empty.refused(), (416, "InvalidRange".into()));
     assert_eq!(client.delete("/photos/a b/ü.jpg").status, 204);
     assert_eq!(client.delete("/photos/a b/ü.jpg").status, 204);
     assert_eq!(client.get("/photos/a b/ü.jpg").refused(), (404, "NoSuchKey".into()));
