@@ -118,7 +118,8 @@ def _read(
     groups = [
         group
         for group in range(metadata.num_row_groups)
-        if _may_match(metadata.row_group(group), alternatives)
+        if metadata.row_group(group).num_rows
+        and _may_match(metadata.row_group(group), alternatives)
     ]
     file.bring(_ranges(metadata, groups, set(needed)))
     table = parquet.read_row_groups(groups, columns=needed)
