@@ -168,8 +168,10 @@ mod tests {
     #[test]
     fn a_table_without_rows_needs_its_dictionary_at_most() {
         // A chunk of it has no data page: that is at 0.
-        assert_eq!(ranges(EMPTY, &["number"], "[]"), Ok(vec![4..19]));
-        assert_eq!(ranges(EMPTY, &["word"], r#"[["number", "=", 1]]"#), Ok(vec![19..34]));
+        let found = ranges(EMPTY, &["number"], "[]").unwrap();
+        assert!(found.len() == 1 && found[0] == (4..19), "{found:?}");
+        let found = ranges(EMPTY, &["word"], r#"[["number", "=", 1]]"#).unwrap();
+        assert!(found.len() == 1 && found[0] == (19..34), "{found:?}");
     }
 
     #[test]

@@ -151,6 +151,7 @@ def test_filters_of_every_type_are_those_of_pyarrow(remote, store, version):
     for bucket in buckets:
         bucket.write_table("t", table, profile="default", parquet=options)
     file = io.BytesIO(buckets[0].get("t"))
+    trips = Trips(remote)
     chance = random.Random(2)
     for name in table.column_names:
         for operator in ["==", "!=", "<", "<=", ">", ">=", "in", "not in"]:
@@ -163,9 +164,11 @@ def test_filters_of_every_type_are_those_of_pyarrow(remote, store, version):
                 wanted = pyarrow.parquet.read_table(file, columns=["same"], filters=filters)
             except (pyarrow.ArrowException, OverflowError):
                 continue  # It has no such comparison.
-            for bucket in buckets:
-                found = bucket.read_columns("t", ["same"], filters)
-                assert found.equals(wanted), (filters, found.num_rows, wanted.num_rows)
+            found, (count, _) = trips.of(lambda: buckets[0].read_columns("t", ["same"], filters))
+            # What the server sends is what is wanted here: both choose alike.
+            assert count == 1 or name in ("binary", "decimal"), (filters, count)
+            for one in found, buckets[1].read_columns("t", ["same"], filters):
+                assert one.equals(wanted), (filters, one.num_rows, wanted.num_rows)
 
 
 def test_a_number_of_32_bits_is_found_in_a_list(any_bucket):

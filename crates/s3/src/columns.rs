@@ -118,8 +118,9 @@ fn needed(
     let footer = footer_range(size_bytes, tail).map_err(|error| no(&error))?;
     let mut bytes = vec![0; (footer.end - footer.start) as usize];
     read(footer.start, &mut bytes)?;
-    let chunks = needed_ranges(&bytes, footer.start, asked).map_err(|error| no(&error))?;
-    Ok([vec![footer.start..size_bytes], chunks].concat())
+    let mut ranges = needed_ranges(&bytes, footer.start, asked).map_err(|error| no(&error))?;
+    ranges.insert(0, footer.start..size_bytes);
+    Ok(ranges)
 }
 
 fn no(error: &FooterError) -> S3Error {
