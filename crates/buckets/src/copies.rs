@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use engine::{Client, Opener};
 use objects::volume::BucketVolume;
-use replication::{ReplicaRole, ReplicaState, StateError, read_state, write_state};
+use replication::{ReplicaRole, ReplicaState, StateError, identity_of, read_state, write_state};
 use store::Volume;
 
 use crate::error::BucketsError;
@@ -64,8 +64,7 @@ pub(crate) fn check_not_replicated(
 /// Whether a volume is a replica whose comparison with its primary has not ended.
 #[must_use]
 pub fn holds_mixture(volume: &Volume) -> bool {
-    let state = read_state(volume, volume.handle().id().0);
-    matches!(state, Ok(Some(ReplicaState { role: ReplicaRole::Syncing, .. })))
+    matches!(read_own(volume), Ok(Some(ReplicaState { role: ReplicaRole::Syncing, .. })))
 }
 
 pub(crate) fn refused(name: &str, reason: &str) -> BucketsError {
@@ -89,10 +88,14 @@ pub(crate) fn check_may_go_back(name: &str, volume: &Volume) -> Result<(), Bucke
 
 /// How the bucket in a volume is replicated.
 pub(crate) fn state_of(name: &str, volume: &Volume) -> Result<Option<ReplicaState>, BucketsError> {
-    read_state(volume, volume.handle().id().0).map_err(|error| match error {
+    read_own(volume).map_err(|error| match error {
         StateError::Volume(error) => error.into(),
         StateError::Format(error) => refused(name, &error.to_string()),
     })
+}
+
+fn read_own(volume: &Volume) -> Result<Option<ReplicaState>, StateError> {
+    read_state(volume, identity_of(volume)?)
 }
 
 /// Writes it, durable when this returns.

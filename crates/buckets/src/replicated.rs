@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use replication::{
-    PEER_BYTES_MAX, PromoteError, RING_BYTES_MAX, ReplicaRole, ReplicaState, Secondary,
+    PEER_BYTES_MAX, PromoteError, RING_BYTES_MAX, ReplicaRole, ReplicaState, Secondary, identity_of,
 };
 use store::{Volume, random_bytes};
 
@@ -56,8 +56,7 @@ impl Buckets {
         self.with_closed(name, |volume, found| {
             let next = match found {
                 None => {
-                    let volume = volume.handle().id().0;
-                    let mut state = Secondary::empty_state(number()?, volume);
+                    let mut state = Secondary::empty_state(number()?, identity_of(volume)?);
                     (state.role, state.position.epoch) = (ReplicaRole::Primary, 1);
                     ReplicaState { peer, may_go_on_alone, ..state }
                 }
@@ -106,6 +105,33 @@ impl Buckets {
         self.with_closed(name, |volume, found| {
             let Some(state) = found else { return Err(refused(name, "it is not replicated")) };
             set_state(volume, &Secondary::empty_state(state.set, state.volume))
+        })
+    }
+
+    /// Has a primary replicate no more; durable when this returns. Its replica stays one until it
+    /// is promoted or deleted. Changes are not counted from here on, so the epoch is a new one: a
+    /// replica is compared when there is one again.
+    ///
+    /// # Errors
+    /// [`BucketsError::IsReplica`]; [`BucketsError::Replication`] when it is not replicated, or
+    /// fenced; [`BucketsError`].
+    pub fn end_replication(&self, name: &str) -> Result<(), BucketsError> {
+        self.with_closed(name, |volume, found| {
+            let Some(mut state) = found else { return Err(refused(name, "it is not replicated")) };
+            match state.role {
+                ReplicaRole::Primary => {}
+                ReplicaRole::Alone => return Ok(()),
+                ReplicaRole::Secondary | ReplicaRole::Syncing => {
+                    return Err(BucketsError::IsReplica { name: name.to_owned() });
+                }
+                ReplicaRole::Fenced => {
+                    return Err(refused(name, "another copy of it has taken over"));
+                }
+            }
+            state.role = ReplicaRole::Alone;
+            state.position.epoch += 1;
+            (state.was_in_step, state.went_on_alone) = (false, false);
+            set_state(volume, &ReplicaState { peer: String::new(), ..state })
         })
     }
 

@@ -108,12 +108,12 @@ impl World {
         let options = BucketOptions { ring_bytes: LOG_RING_BYTES, ..BucketOptions::new([5; 16]) };
         Bucket::create(sides[0].volume()?, &options)
             .map_err(|error| broken("making a bucket", &error))?;
-        let empty = Secondary::empty_state(SET, sides[1].volume_id()?);
+        let empty = Secondary::empty_state(SET, sides[1].identity()?);
         sides[1].set_state(&empty)?;
         let goes_on_alone = plan.goes_on_alone();
         sides[0].set_state(&ReplicaState {
             role: ReplicaRole::Primary,
-            volume: sides[0].volume_id()?,
+            volume: sides[0].identity()?,
             position: Position { epoch: 1, life: 0, sequence: 0 },
             may_go_on_alone: goes_on_alone,
             ..empty

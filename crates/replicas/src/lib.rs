@@ -4,6 +4,7 @@
 //! Replicas ── link.rs      a primary's: connects, and connects again   two threads a bucket
 //!         └── replica.rs   a replica's: a thread a connection          listen.rs accepts them
 //! patience.rs  how an answer waits    wire.rs  frames on a socket      address.rs
+//! notice.rs    what an operator hears
 //! ```
 //!
 //! The room `replication` says what is said; here are its sockets, threads and clock. Nothing is
@@ -20,6 +21,7 @@
 mod address;
 mod link;
 mod listen;
+mod notice;
 mod patience;
 mod replica;
 mod replicas;
@@ -27,4 +29,5 @@ mod wire;
 
 pub use address::{Address, AddressError};
 pub use listen::{ListenError, Listening};
-pub use replicas::{Observer, Replicas, ReplicasOptions};
+pub use notice::{Notice, Observer};
+pub use replicas::{Replicas, ReplicasOptions};

@@ -8,9 +8,10 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use replication::{LinkState, Mirrored, Patience, Standing};
+use replication::{LinkState, Mirrored, MirroredError, Patience, Standing};
 
 use crate::address::Address;
+use crate::notice::{Absence, Notices};
 use crate::patience::Clocked;
 use crate::wire::{Socket, receive, send};
 
@@ -24,6 +25,7 @@ pub(crate) struct Link {
     pub(crate) mirrored: Weak<Mirrored>,
     pub(crate) patience: Arc<Clocked>,
     pub(crate) address: Address,
+    pub(crate) notices: Notices,
 }
 
 impl Link {
@@ -32,46 +34,63 @@ impl Link {
         thread::Builder::new().name("replication".to_owned()).spawn(move || self.run()).map(drop)
     }
 
-    fn run(&self) {
+    fn run(mut self) {
         while let Some(mirrored) = self.mirrored.upgrade() {
             if matches!(mirrored.primary().standing(), Standing::Fenced(_)) {
                 return;
             }
             drop(mirrored);
-            if let Ok(socket) = Socket::connect(&self.address) {
-                let Some(mirrored) = self.mirrored.upgrade() else { return };
-                mirrored.primary().connected(self.patience.now());
-                drop(mirrored);
-                self.serve(socket);
-                let Some(mirrored) = self.mirrored.upgrade() else { return };
-                mirrored.primary().cut(self.patience.now());
-                self.patience.wake();
-            }
+            let absence = match Socket::connect(&self.address) {
+                Ok(socket) => {
+                    let Some(mirrored) = self.mirrored.upgrade() else { return };
+                    mirrored.primary().connected(self.patience.now());
+                    drop(mirrored);
+                    let absence = self.serve(socket);
+                    let Some(mirrored) = self.mirrored.upgrade() else { return };
+                    mirrored.primary().cut(self.patience.now());
+                    self.patience.wake();
+                    absence
+                }
+                Err(error) => Absence::Unreachable(error.to_string()),
+            };
+            self.notices.is_away(absence);
             thread::sleep(CONNECT_PAUSE);
         }
     }
 
-    /// Carries messages until the connection ends.
-    fn serve(&self, mut socket: Socket) {
-        let Ok(source) = socket.another() else { return };
+    /// Carries messages until the connection ends, and says why it did.
+    fn serve(&mut self, mut socket: Socket) -> Absence {
+        let unreachable = |error: io::Error| Absence::Unreachable(error.to_string());
+        let source = match socket.another() {
+            Ok(source) => source,
+            Err(error) => return unreachable(error),
+        };
         let (mirrored, patience) = (self.mirrored.clone(), Arc::clone(&self.patience));
         let receiver = thread::Builder::new().name("replication".to_owned());
-        let received = receiver.spawn(move || receive_all(source, &mirrored, &patience));
-        let Ok(received) = received else { return };
+        let received = match receiver.spawn(move || receive_all(source, &mirrored, &patience)) {
+            Ok(received) => received,
+            Err(error) => return unreachable(error),
+        };
         while self.send_some(&mut socket).is_some_and(|sent| sent.is_ok()) {}
         socket.end();
-        // A panic has been printed; the connection is over in any case.
-        let _ = received.join();
+        match received.join() {
+            Ok(Some(MirroredError::Peer(reason))) => Absence::Refusal(reason),
+            Ok(Some(MirroredError::Volume(error))) => Absence::Unreachable(error.to_string()),
+            // A panic has been printed.
+            Ok(None) | Err(_) => Absence::Unreachable("the connection has ended".to_owned()),
+        }
     }
 
     /// Sends what there is, or waits for it; none: the link is over.
-    fn send_some(&self, socket: &mut Socket) -> Option<io::Result<()>> {
+    fn send_some(&mut self, socket: &mut Socket) -> Option<io::Result<()>> {
         let mark = self.patience.mark();
         let mirrored = self.mirrored.upgrade()?;
         let message = {
             let mut primary = mirrored.primary();
-            if primary.link() == LinkState::Away {
-                return None;
+            match primary.link() {
+                LinkState::Away => return None,
+                LinkState::InStep => self.notices.is_in_step(),
+                _ => {}
             }
             primary.next_message()
         };
@@ -90,11 +109,18 @@ impl Link {
     }
 }
 
-fn receive_all(source: Socket, mirrored: &Weak<Mirrored>, patience: &Clocked) {
+/// Takes messages until the connection ends, by an error of the bucket or without one.
+fn receive_all(
+    source: Socket,
+    mirrored: &Weak<Mirrored>,
+    patience: &Clocked,
+) -> Option<MirroredError> {
     let mut source = io::BufReader::new(source);
+    let mut failed = None;
     while let Ok(message) = receive(&mut source) {
         let Some(mirrored) = mirrored.upgrade() else { break };
-        if mirrored.take(message).is_err() {
+        failed = mirrored.take(message).err();
+        if failed.is_some() {
             break;
         }
     }
@@ -103,4 +129,5 @@ fn receive_all(source: Socket, mirrored: &Weak<Mirrored>, patience: &Clocked) {
     }
     source.get_ref().end();
     patience.wake();
+    failed
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 use engine::control::NewVolume;
 use engine::{Client, Opener, VolumeKind};
 use replication::{
-    Message, RING_BYTES_MAX, ReplicaRole, ReplicaState, Secondary, read_state, write_state,
+    Message, RING_BYTES_MAX, ReplicaRole, ReplicaState, Secondary, identity_of, read_state,
+    write_state,
 };
 use store::{RequestError, Volume};
 
@@ -244,7 +245,7 @@ fn volume_of(client: &Client, bucket: &str, set: u64) -> Result<(Volume, Replica
                 ..NewVolume::default()
             })?;
             let volume = Volume::new(client.clone(), client.open_volume(bucket, opener())?);
-            let state = Secondary::empty_state(set, volume.handle().id().0);
+            let state = Secondary::empty_state(set, identity_of(&volume)?);
             write_state(&volume, &state)?;
             volume.flush_blocking()?;
             return Ok((volume, state));
@@ -255,7 +256,7 @@ fn volume_of(client: &Client, bucket: &str, set: u64) -> Result<(Volume, Replica
         return Err(refuse("a volume there has the bucket's name"));
     }
     let volume = Volume::new(client.clone(), opened);
-    let state = read_state(&volume, volume.handle().id().0);
+    let state = read_state(&volume, identity_of(&volume)?);
     match state.map_err(|error| refuse(&error.to_string()))? {
         Some(state) => Ok((volume, state)),
         None => Err(refuse("a bucket there has its name, and is no replica of it")),

@@ -14,6 +14,7 @@ use store::{MachineError, Volume, random_bytes};
 
 use crate::address::Address;
 use crate::link::Link;
+use crate::notice::{Notice, Notices, Observer};
 use crate::patience::Clocked;
 use crate::replica::{self, Places, lock};
 use crate::wire::Socket;
@@ -21,9 +22,6 @@ use crate::wire::Socket;
 /// How long a closed bucket's threads are waited for, and how often it is looked.
 const RELEASE_TIME_MAX: Duration = Duration::from_secs(12);
 const RELEASE_LOOK: Duration = Duration::from_millis(1);
-
-/// Hears what an operator should.
-pub type Observer = Box<dyn Fn(&str) + Send + Sync>;
 
 /// How replicated buckets are served.
 pub struct ReplicasOptions {
@@ -93,7 +91,11 @@ impl Shared {
         let Some(mirrored) = self.primary(bucket) else { return };
         // It is fenced in this process, whether or not its volume can say so.
         let _ = mirrored.fence(reason);
-        (self.options.observer)(&format!("bucket {bucket} takes no changes any more: {reason}"));
+        self.warn(format!("bucket {bucket} takes no changes any more: {reason}"));
+    }
+
+    fn warn(&self, text: String) {
+        (self.options.observer)(&Notice::Warning(text));
     }
 
     fn tell_ended(&self, error: &io::Error) {
@@ -104,7 +106,7 @@ impl Shared {
                 | io::ErrorKind::BrokenPipe
         );
         if !is_usual {
-            (self.options.observer)(&format!("the connection of a primary was ended: {error}"));
+            self.warn(format!("the connection of a primary was ended: {error}"));
         }
     }
 }
@@ -120,6 +122,7 @@ impl Replicator for Replicas {
             return Err(BucketsError::InUse { name: name.to_owned() });
         }
         let (peer, is_fenced) = (state.peer.clone(), state.role == ReplicaRole::Fenced);
+        let policy = (state.may_go_on_alone, state.was_in_step);
         let life = u64::from_le_bytes(random_bytes()?);
         let primary = Primary::new(name, state, life, RING_BYTES_MAX);
         let patience = Arc::new(Clocked::new(self.shared.options.wait_max));
@@ -130,7 +133,9 @@ impl Replicator for Replicas {
                 name: name.to_owned(),
                 reason: error.to_string(),
             })?;
-            let link = Link { mirrored: Arc::downgrade(&mirrored), patience, address };
+            let observer = Arc::clone(&self.shared.options.observer);
+            let notices = Notices::new(observer, name, &address, policy);
+            let link = Link { mirrored: Arc::downgrade(&mirrored), patience, address, notices };
             link.start().map_err(|source| MachineError {
                 action: "start the thread of a replica",
                 source,

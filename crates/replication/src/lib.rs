@@ -40,7 +40,7 @@ mod state_block;
 mod tests;
 mod volume;
 
-pub use format::objects::replica::{PEER_BYTES_MAX, ReplicaRole, ReplicaState};
+pub use format::objects::replica::{PEER_BYTES_MAX, ReplicaRole, ReplicaState, VolumeIdentity};
 pub use format::replication::{
     BODY_BYTES_MAX, Change, FRAME_HEAD_BYTES, Message, PROTOCOL_VERSION, Position,
 };
@@ -49,5 +49,5 @@ pub use mirrored::{Mirrored, MirroredError, Patience};
 pub use primary::{LinkState, Primary, Standing};
 pub use ring::{RING_BYTES_MAX, Ring};
 pub use secondary::{PromoteError, Secondary, SecondaryError};
-pub use state_block::{StateError, read_state, write_state};
+pub use state_block::{StateError, identity_of, read_state, write_state};
 pub use volume::{ReplicaVolume, Run};

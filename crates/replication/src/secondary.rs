@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use format::objects::replica::{REPLICA_STATE_AT_BYTES, ReplicaRole, ReplicaState};
+use format::objects::replica::{REPLICA_STATE_AT_BYTES, ReplicaRole, ReplicaState, VolumeIdentity};
 use format::replication::{Change, Message, PROTOCOL_VERSION, Position};
 use format::{BLOCK_BYTES, FormatError};
 use mutants::mutant;
@@ -67,7 +67,7 @@ impl Secondary {
 
     /// What the block of a copy says that holds nothing yet.
     #[must_use]
-    pub fn empty_state(set: u64, volume: u32) -> ReplicaState {
+    pub fn empty_state(set: u64, volume: VolumeIdentity) -> ReplicaState {
         ReplicaState {
             role: ReplicaRole::Syncing,
             volume,

@@ -1,9 +1,9 @@
 //! The block in which each copy says what it is.
 
 use format::BLOCK_BYTES;
-use format::objects::replica::{REPLICA_STATE_AT_BYTES, ReplicaState};
+use format::objects::replica::{REPLICA_STATE_AT_BYTES, ReplicaState, VolumeIdentity};
 use objects::volume::BucketVolume;
-use store::{Durability, RequestError, Reservation, WriteOptions};
+use store::{Durability, RequestError, Reservation, Volume, WriteOptions};
 use thiserror::Error;
 
 /// How it is written: nobody else has such a block.
@@ -21,17 +21,27 @@ pub enum StateError {
     Format(#[from] format::FormatError),
 }
 
-/// How the bucket in a volume is replicated; none: it is not. A clone of a copy is not.
+/// Which volume a block in `volume` is to name.
+///
+/// # Errors
+/// [`RequestError`] of the store.
+pub fn identity_of(volume: &Volume) -> Result<VolumeIdentity, RequestError> {
+    let store = volume.client().geometry()?.uuid;
+    Ok(VolumeIdentity { store, number: volume.handle().id().0 })
+}
+
+/// How the bucket in a volume is replicated; none: it is not. Neither is a clone of a copy, nor
+/// what another store has received from one.
 ///
 /// # Errors
 /// [`StateError`].
 pub fn read_state(
     volume: &dyn BucketVolume,
-    volume_id: u32,
+    identity: VolumeIdentity,
 ) -> Result<Option<ReplicaState>, StateError> {
     let mut block = [0; BLOCK_BYTES];
     volume.read_at(REPLICA_STATE_AT_BYTES, &mut block)?;
-    Ok(ReplicaState::decode(&block)?.filter(|state| state.volume == volume_id))
+    Ok(ReplicaState::decode(&block)?.filter(|state| state.volume == identity))
 }
 
 /// Writes the block; whoever needs it durable flushes.

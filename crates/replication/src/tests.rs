@@ -11,7 +11,7 @@ use store::{CreateOptions, Options, RequestError, Store, Volume};
 
 use crate::{
     LinkState, Mirrored, PROTOCOL_VERSION, Patience, Primary, PromoteError, RING_BYTES_MAX,
-    Secondary, read_state, write_state,
+    Secondary, VolumeIdentity, identity_of, read_state, write_state,
 };
 
 /// A connection: who waits moves what is said.
@@ -113,12 +113,12 @@ impl Side {
         Self { _store: store, volume }
     }
 
-    fn id(&self) -> u32 {
-        self.volume.handle().id().0
+    fn identity(&self) -> VolumeIdentity {
+        identity_of(&self.volume).unwrap()
     }
 
     fn state(&self) -> ReplicaState {
-        read_state(&self.volume, self.id()).unwrap().unwrap()
+        read_state(&self.volume, self.identity()).unwrap().unwrap()
     }
 
     fn secondary(&self) -> Secondary {
@@ -134,11 +134,12 @@ impl Side {
 fn sides() -> (Side, Side) {
     let (one, other) = (Side::new(1), Side::new(2));
     Bucket::create(Arc::new(one.volume.clone()), &BucketOptions::new([7; 16])).unwrap();
-    let empty = Secondary::empty_state(99, other.id());
+    let empty = Secondary::empty_state(99, other.identity());
     write_state(&other.volume, &empty).unwrap();
     let position = Position { epoch: 1, life: 0, sequence: 0 };
     let role = ReplicaRole::Primary;
-    write_state(&one.volume, &ReplicaState { role, volume: one.id(), position, ..empty }).unwrap();
+    let state = ReplicaState { role, volume: one.identity(), position, ..empty };
+    write_state(&one.volume, &state).unwrap();
     (one, other)
 }
 
@@ -269,7 +270,7 @@ fn part_of_a_record_is_told_unless_the_primary_sends_it_again() {
     let side = Side::new(1);
     let at = |life, sequence| Position { epoch: 1, life, sequence };
     let role = ReplicaRole::Secondary;
-    let empty = Secondary::empty_state(7, side.id());
+    let empty = Secondary::empty_state(7, side.identity());
     let state = ReplicaState { role, position: at(5, 10), begun: 11, ..empty };
     let mut secondary = Secondary::new(Arc::new(side.volume.clone()), state, 1 << 20);
     let mut is_consistent = |primary| match secondary.welcome(PROTOCOL_VERSION, 7, &primary) {
@@ -285,7 +286,7 @@ fn part_of_a_record_is_told_unless_the_primary_sends_it_again() {
 fn what_a_peer_was_sent_before_it_is_compared_is_no_copy() {
     let position = Position { epoch: 1, life: 0, sequence: 0 };
     let role = ReplicaRole::Primary;
-    let empty = Secondary::empty_state(7, 1);
+    let empty = Secondary::empty_state(7, VolumeIdentity { store: [1; 16], number: 1 });
     let state = ReplicaState { role, position, was_in_step: true, ..empty };
     let mut primary = Primary::new("bucket", state, 5, 1 << 20);
     primary.begin_life();
@@ -322,6 +323,10 @@ fn copy(side: &Side) -> Side {
         }
         at += run.length_bytes;
     }
-    assert_eq!(copy.id(), side.id());
+    assert_eq!(copy.volume.handle().id(), side.volume.handle().id());
+    let state = read_state(&copy.volume, copy.identity()).unwrap();
+    assert_eq!(state, None, "another store's volume of the same number is replicated");
+    let state = ReplicaState { volume: copy.identity(), ..side.state() };
+    write_state(&copy.volume, &state).unwrap();
     copy
 }

@@ -120,6 +120,7 @@ pub(crate) fn replicate_bucket(buckets: &Buckets, wish: ReplicateBucket) -> Done
         ReplicationChange::To { peer, alone_allowed } => {
             buckets.replicate(&name, &peer, alone_allowed)?;
         }
+        ReplicationChange::End => buckets.end_replication(&name)?,
         ReplicationChange::Promote => buckets.promote(&name)?,
         ReplicationChange::Demote => buckets.demote(&name)?,
     }

@@ -138,6 +138,8 @@ pub enum ReplicationChange {
         /// Whether it goes on while the replica is away.
         alone_allowed: bool,
     },
+    /// The primary is a bucket of its own: its changes go to no replica.
+    End,
     /// The replica is a bucket, and takes over.
     Promote,
     /// The bucket becomes a replica, and takes all from the new primary.

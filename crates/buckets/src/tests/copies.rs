@@ -29,12 +29,37 @@ fn a_copy_is_opened_as_what_it_is_and_nobody_writes_past_its_connection() {
     assert!(matches!(refused, Err(BucketsError::Replication { .. })), "{refused:?}");
     buckets.demote("photos").unwrap();
     let role = |name| buckets.replication(name).unwrap().unwrap().state.role;
+    assert!(matches!(buckets.end_replication("photos"), Err(BucketsError::IsReplica { .. })));
     assert_eq!(role("photos"), ReplicaRole::Syncing);
     assert!(matches!(buckets.open("photos"), Err(BucketsError::IsReplica { .. })));
     let refused = buckets.promote("photos").unwrap_err().to_string();
     assert!(refused.contains("mixture"), "{refused}");
     assert!(matches!(buckets.delete("photos", false), Err(BucketsError::IsReplica { .. })));
     buckets.delete("photos", true).unwrap();
+    buckets.close().unwrap();
+    store.close().unwrap();
+}
+
+/// Changes are not counted while it stands alone, so nobody may take its place in the sequence of
+/// records for the truth.
+#[test]
+fn a_bucket_that_replicates_no_more_takes_changes_and_has_a_new_epoch() {
+    let store = store();
+    let buckets = buckets(&store);
+    buckets.create("photos", &NewBucket::default()).unwrap();
+    let refused = buckets.end_replication("photos").unwrap_err().to_string();
+    assert!(refused.contains("not replicated"), "{refused}");
+    buckets.replicate("photos", "unix:/b", false).unwrap();
+    let state = || buckets.replication("photos").unwrap().unwrap().state;
+    let before = state();
+    buckets.end_replication("photos").unwrap();
+    buckets.end_replication("photos").unwrap();
+    put(&buckets.open("photos").unwrap(), b"cat", b"meow");
+    let after = state();
+    assert_eq!((after.role, after.peer.as_str()), (ReplicaRole::Alone, ""));
+    assert_eq!(after.position.epoch, before.position.epoch + 1);
+    buckets.replicate("photos", "unix:/b", false).unwrap();
+    assert_eq!(state().position, after.position);
     buckets.close().unwrap();
     store.close().unwrap();
 }

@@ -167,11 +167,15 @@ pub(crate) struct BucketReplicateArgs {
     #[command(flatten)]
     pub(crate) of: BucketName,
     /// Where the replica's server waits: unix:PATH or tcp:127.0.0.1:PORT
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) to: replicas::Address,
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "off")]
+    pub(crate) to: Option<replicas::Address>,
     /// Acknowledge changes while the replica is away: they are lost if this server dies then
-    #[arg(long)]
+    #[arg(long, requires = "to")]
     pub(crate) alone: bool,
+    /// Replicate no more: the bucket goes on here, and the replica stays as it is until `tamis
+    /// bucket promote` or `tamis bucket delete` there
+    #[arg(long, conflicts_with = "to")]
+    pub(crate) off: bool,
 }
 
 /// Let a replica take over from its primary

@@ -159,7 +159,7 @@ fn replication_sentence(shown: &ReplicationShown) -> String {
         "replica" => format!("replica, {link}; {place}"),
         "syncing" => format!("replica that is being compared, {link}; {place}"),
         "fenced" => format!("none any more: {peer}; {place}"),
-        _ => format!("none: it was promoted; {place}"),
+        _ => format!("none: it stands alone; {place}"),
     }
 }
 
@@ -172,8 +172,11 @@ fn change_replication(of: &BucketName, change: ReplicationChange) -> Result<(), 
 }
 
 fn replicate(args: &BucketReplicateArgs) -> Result<(), CliError> {
-    let (peer, alone_allowed) = (replica_from_anywhere(&args.to).to_string(), args.alone);
-    change_replication(&args.of, ReplicationChange::To { peer, alone_allowed })
+    let change = args.to.as_ref().map_or(ReplicationChange::End, |address| ReplicationChange::To {
+        peer: replica_from_anywhere(address).to_string(),
+        alone_allowed: args.alone,
+    });
+    change_replication(&args.of, change)
 }
 
 fn promote(args: &BucketPromoteArgs) -> Result<(), CliError> {

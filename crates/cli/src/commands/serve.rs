@@ -228,8 +228,9 @@ fn serve(
     let s3 = S3Door::open(&args.s3, &buckets, &tenants, &place, teller)?;
     status.set(status_of(doors.addresses()));
     let memcached = MemcachedDoor::open(args, &buckets, &tenants, &place, (&caches, teller))?;
+    let (nbd, replicas) = (doors.addresses(), &replication.addresses());
     let listening =
-        Listening { nbd: doors.addresses(), s3: s3.addresses(), memcached: memcached.addresses() };
+        Listening { nbd, s3: s3.addresses(), memcached: memcached.addresses(), replicas };
     announce(store, args, &place, &listening, teller)?;
     if let Ok(Event::Signal) = woken.recv() {
         teller.tell(

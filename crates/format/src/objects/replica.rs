@@ -8,8 +8,9 @@ use super::header::{HEADER_COPIES_AT_BYTES, RING_AT_BYTES};
 use crate::BLOCK_BYTES;
 use crate::checksum::crc32c;
 use crate::error::{FormatError, Structure};
-use crate::field::{put_bytes, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
+use crate::field::{array_at, put_bytes, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::replication::Position;
+use crate::units::UUID_BYTES;
 
 /// Where the block is.
 pub const REPLICA_STATE_AT_BYTES: u64 = 16 << 10;
@@ -21,8 +22,8 @@ const _: () = assert!(HEADER_COPIES_AT_BYTES[0] + BLOCK_BYTES as u64 <= REPLICA_
 const _: () = assert!(REPLICA_STATE_AT_BYTES + BLOCK_BYTES as u64 <= HEADER_COPIES_AT_BYTES[1]);
 const _: () = assert!(HEADER_COPIES_AT_BYTES[1] < RING_AT_BYTES);
 
-/// The newest version that this program reads.
-const VERSION: u32 = 1;
+/// The version that this program reads: 1 named no store, and was in no release.
+const VERSION: u32 = 2;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-RS");
 const MAGIC_AT: usize = 0;
@@ -37,7 +38,8 @@ const EPOCH_AT: usize = 32;
 const LIFE_AT: usize = 40;
 const SEQUENCE_AT: usize = 48;
 const BEGUN_AT: usize = 56;
-const PEER_AT: usize = 64;
+const STORE_AT: usize = 64;
+const PEER_AT: usize = STORE_AT + UUID_BYTES;
 const _: () = assert!(PEER_AT + PEER_BYTES_MAX <= BLOCK_BYTES);
 
 const MAY_GO_ON_ALONE: u8 = 1;
@@ -81,13 +83,23 @@ impl ReplicaRole {
     }
 }
 
+/// A volume among those of all stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VolumeIdentity {
+    /// UUID of its store.
+    pub store: [u8; UUID_BYTES],
+    /// Its number there.
+    pub number: u32,
+}
+
 /// How a bucket is replicated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicaState {
     /// What this copy is.
     pub role: ReplicaRole,
-    /// Number of the volume that this was written to: a clone of it is not replicated.
-    pub volume: u32,
+    /// The volume that this was written to: neither a clone of it nor what another store has
+    /// received from it is replicated.
+    pub volume: VolumeIdentity,
     /// Both copies of a bucket have it, and no other bucket.
     pub set: u64,
     /// Records up to this one are in the volume.
@@ -125,7 +137,8 @@ impl ReplicaState {
         put_u32(&mut block, VERSION_AT, VERSION);
         put_bytes(&mut block, ROLE_AT, &[self.role.number(), flags]);
         put_u16(&mut block, PEER_LENGTH_AT, self.peer.len() as u16);
-        put_u32(&mut block, VOLUME_AT, self.volume);
+        put_u32(&mut block, VOLUME_AT, self.volume.number);
+        put_bytes(&mut block, STORE_AT, &self.volume.store);
         put_u64(&mut block, SET_AT, self.set);
         put_u64(&mut block, EPOCH_AT, self.position.epoch);
         put_u64(&mut block, LIFE_AT, self.position.life);
@@ -157,6 +170,9 @@ impl ReplicaState {
             let (supported, found) = (VERSION, version);
             return Err(FormatError::NewerVersion { structure, supported, found });
         }
+        if version < VERSION {
+            return Err(FormatError::field(structure, "version", version.into()));
+        }
         FormatError::checksum(structure, u32_at(block, CRC_AT), crc32c(&block[VERSION_AT..]))?;
         let flags = block[FLAGS_AT];
         if flags & !FLAGS != 0 {
@@ -179,7 +195,10 @@ impl ReplicaState {
         }
         Ok(Some(Self {
             role: ReplicaRole::of_number(block[ROLE_AT])?,
-            volume: u32_at(block, VOLUME_AT),
+            volume: VolumeIdentity {
+                store: array_at(block, STORE_AT),
+                number: u32_at(block, VOLUME_AT),
+            },
             set: u64_at(block, SET_AT),
             position,
             begun,
@@ -193,7 +212,7 @@ impl ReplicaState {
 
 #[cfg(test)]
 mod tests {
-    use super::{ReplicaRole, ReplicaState};
+    use super::{ReplicaRole, ReplicaState, VolumeIdentity};
     use crate::BLOCK_BYTES;
     use crate::replication::Position;
 
@@ -201,7 +220,7 @@ mod tests {
     fn a_state_comes_back_and_no_changed_byte_does() {
         let state = ReplicaState {
             role: ReplicaRole::Fenced,
-            volume: 7,
+            volume: VolumeIdentity { store: [3; 16], number: 7 },
             set: 8,
             position: Position { epoch: 9, life: 10, sequence: 11 },
             begun: 12,

@@ -108,8 +108,7 @@ impl World {
             ..self.sides[at].state()?
         };
         self.sides[at].set_state(&primary)?;
-        self.sides[other]
-            .set_state(&Secondary::empty_state(SET, self.sides[other].volume_id()?))?;
+        self.sides[other].set_state(&Secondary::empty_state(SET, self.sides[other].identity()?))?;
         self.connect_secondary()?;
         self.replica_lacks = true;
         if !self.open_primary()? {

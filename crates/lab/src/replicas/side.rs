@@ -8,7 +8,7 @@ use engine::{Detection, NewVolume, VolumeKind, control};
 use format::objects::VALUES_START_BYTES;
 use format::objects::replica::REPLICA_STATE_AT_BYTES;
 use objects::volume::BucketVolume;
-use replication::{ReplicaState, ReplicaVolume, read_state, write_state};
+use replication::{ReplicaState, ReplicaVolume, VolumeIdentity, read_state, write_state};
 
 use crate::dice::mixed;
 use crate::failure::Broken;
@@ -104,14 +104,15 @@ impl Side {
         self.volume.clone().ok_or_else(|| Broken::Machine("a dead server was asked".to_owned()))
     }
 
-    /// Number of the volume.
-    pub(super) fn volume_id(&self) -> Result<u32, Broken> {
-        Ok(self.volume()?.open().id().0)
+    /// Which volume its state is to name.
+    pub(super) fn identity(&self) -> Result<VolumeIdentity, Broken> {
+        let store = u128::from(self.shape.seed).to_le_bytes();
+        Ok(VolumeIdentity { store, number: self.volume()?.open().id().0 })
     }
 
     /// How the bucket is replicated.
     pub(super) fn state(&self) -> Result<ReplicaState, Broken> {
-        let state = read_state(&*self.volume()?, self.volume_id()?);
+        let state = read_state(&*self.volume()?, self.identity()?);
         let state = state.map_err(|error| Broken::Objects { what: error.to_string() })?;
         state.ok_or_else(|| Broken::Objects { what: "a copy has lost its state".to_owned() })
     }

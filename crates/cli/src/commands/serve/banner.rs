@@ -19,7 +19,7 @@ pub(super) fn banner(
     volumes: &[VolumeInfo],
     args: &ServeArgs,
 ) -> String {
-    let Listening { nbd: addresses, s3, memcached } = listening;
+    let Listening { nbd: addresses, s3, memcached, replicas } = listening;
     let memory = human_bytes(args.engine.memory);
     let mode = if args.sync { ", each write durable before it is acknowledged" } else { "" };
     let mut text = format!("serving {} with {memory} of memory{mode}\n\n", place.display());
@@ -49,6 +49,9 @@ pub(super) fn banner(
         let bucket = args.memcached_bucket.as_deref();
         let what = bucket.map_or("buckets are".to_owned(), |name| format!("bucket {name} is"));
         let _ = write!(text, "{what} served over memcached at\n  {address}\n");
+    }
+    for address in *replicas {
+        let _ = write!(text, "replicas of other servers' buckets are taken at\n  {address}\n");
     }
     text.push_str("\nCtrl-C ends it.\n");
     text
@@ -110,7 +113,7 @@ mod tests {
     }
 
     fn of(nbd: &[Listen]) -> Listening<'_> {
-        Listening { nbd, s3: &[], memcached: &[] }
+        Listening { nbd, s3: &[], memcached: &[], replicas: &[] }
     }
 
     #[test]

@@ -11,4 +11,6 @@ pub(super) struct Listening<'a> {
     pub(super) nbd: &'a [Listen],
     pub(super) s3: &'a [SocketAddr],
     pub(super) memcached: &'a [Address],
+    /// Where it waits for servers whose buckets are replicated to this one.
+    pub(super) replicas: &'a [String],
 }

@@ -27,6 +27,8 @@ struct Ready<'a> {
     s3: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     memcached: Vec<String>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    replicas: &'a [String],
     volumes: Vec<ReadyVolume<'a>>,
     recovered: bool,
     records_replayed: u64,
@@ -101,10 +103,10 @@ pub(super) fn announce(
 fn ready<'a>(
     store: &OpenStore,
     place: &'a Path,
-    listening: &Listening<'_>,
+    listening: &Listening<'a>,
     volumes: &'a [VolumeInfo],
 ) -> Ready<'a> {
-    let Listening { nbd: addresses, s3, memcached } = listening;
+    let Listening { nbd: addresses, s3, memcached, replicas } = listening;
     let uri = |name: &str| addresses.first().map(|address| address.uri(name)).unwrap_or_default();
     let of = |volume: &'a VolumeInfo| ReadyVolume {
         name: &volume.name,
@@ -117,6 +119,7 @@ fn ready<'a>(
         addresses: addresses.iter().map(ToString::to_string).collect(),
         s3: s3.iter().map(|address| format!("http://{address}")).collect(),
         memcached: memcached.iter().map(ToString::to_string).collect(),
+        replicas,
         volumes: volumes.iter().map(of).collect(),
         recovered: !store.report().clean,
         records_replayed: store.report().records_replayed,

@@ -33,7 +33,8 @@ impl ReplicationDoor {
             return Self { replicas: None, listening: Vec::new() };
         }
         let told = teller.clone();
-        let observer = Box::new(move |note: &str| told.tell(format_args!("warning: {note}")));
+        let observer =
+            Arc::new(move |notice: &replicas::Notice| told.tell(format_args!("{notice}")));
         let options = ReplicasOptions { wait_max: WAIT_MAX, observer };
         let replicas = Replicas::new(client.clone(), options);
         buckets.set_replicator(Arc::new(replicas.clone()));
@@ -47,6 +48,11 @@ impl ReplicationDoor {
             self.listening.push(Listening::start(replicas, &replica_from_anywhere(address))?);
         }
         Ok(self)
+    }
+
+    /// Where it waits, with the ports that were chosen.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        self.listening.iter().map(|one| one.address().to_string()).collect()
     }
 
     /// Ends the connections by which replicas are written.
