@@ -27,23 +27,27 @@ const STEP_ENTRIES: u64 = 128;
 /// over frees as many as it writes. Ranges may be long, and who deletes the bucket waits for them.
 const TRIM_ENTRIES: u64 = 64;
 const TRIM_TIME: Duration = Duration::from_millis(10);
-/// Pause when all ranges were freed. A lap passes over every range that was freed since the last
-/// merge, so it is worth many ranges.
-const TRIM_PAUSE: Duration = Duration::from_millis(300);
+/// Pause between two laps in which ranges are looked for, and in how many times the lap's own time:
+/// it passes over every range that was freed since the last merge. What was released a moment ago
+/// is freed without a lap.
+const LAP_PAUSE: Duration = Duration::from_millis(300);
+const LAP_TIMES: u32 = 20;
 
 /// When a bucket is looked at next.
 struct Turn {
     next: Instant,
     idle_time: Duration,
-    /// When ranges are freed next.
-    trim_next: Instant,
+    /// When ranges are looked for next, and how long this lap has taken.
+    lap_next: Instant,
+    lap_time: Duration,
     walk: Walk,
 }
 
 impl Turn {
     fn new() -> Self {
         let now = Instant::now();
-        Self { next: now, idle_time: IDLE_TIME_MIN, trim_next: now, walk: Walk::default() }
+        let (idle_time, lap_time) = (IDLE_TIME_MIN, Duration::ZERO);
+        Self { next: now, idle_time, lap_next: now, lap_time, walk: Walk::default() }
     }
 }
 
@@ -104,21 +108,38 @@ fn step(
     }
 }
 
-/// Frees what nobody names; true when all of it was, and nothing was to free when it was looked at
-/// last.
+/// Frees what nobody names; true when there was nothing of it as far as was looked.
 fn trim(bucket: &OpenBucket, turn: &mut Turn) -> Result<bool, BucketsError> {
     let begun = Instant::now();
-    if begun < turn.trim_next {
-        return Ok(true);
-    }
     let mut freed = 0;
     while begun.elapsed() < TRIM_TIME {
-        let trimmed = bucket.trim_some(TRIM_ENTRIES)?;
+        let trimmed = bucket.free_released(TRIM_ENTRIES)?;
         freed += trimmed.entries;
         if trimmed.is_done {
-            turn.trim_next = Instant::now() + TRIM_PAUSE;
-            return Ok(freed == 0);
+            let found = look_for_more(bucket, turn)?;
+            return Ok(freed + found == 0 && turn.lap_time.is_zero());
         }
     }
     Ok(false)
+}
+
+/// Goes on with a lap over all that there is to free; returns how many ranges it has freed.
+fn look_for_more(bucket: &OpenBucket, turn: &mut Turn) -> Result<u64, BucketsError> {
+    let begun = Instant::now();
+    let mut freed = 0;
+    if begun < turn.lap_next {
+        return Ok(freed);
+    }
+    let mut is_done = false;
+    while !is_done && begun.elapsed() < TRIM_TIME {
+        let trimmed = bucket.trim_some(TRIM_ENTRIES)?;
+        freed += trimmed.entries;
+        is_done = trimmed.is_done;
+    }
+    turn.lap_time += begun.elapsed();
+    if is_done {
+        let lap_time = std::mem::take(&mut turn.lap_time);
+        turn.lap_next = Instant::now() + LAP_PAUSE.max(lap_time * LAP_TIMES);
+    }
+    Ok(freed)
 }

@@ -107,6 +107,11 @@ impl BucketOptions {
 /// What is chosen each time a bucket is opened.
 pub type OpenOptions = IndexOptions;
 
+/// Ranges that wait to be freed before changes free some themselves: 16 MiB of short values.
+const RELEASED_MAX: usize = 4096;
+/// Ranges that a change frees then.
+const FREED_BY_A_CHANGE: u64 = 64;
+
 /// A bucket, for any number of threads; a clone is the same bucket.
 ///
 /// ```
@@ -286,6 +291,16 @@ impl Bucket {
         }
     }
 
+    /// Frees up to `entries_max` ranges that changes have released since the opening, without a
+    /// look for others.
+    ///
+    /// # Errors
+    /// [`BucketError`]; [`Bucket::trim_some`] finds them again.
+    pub fn free_released(&self, entries_max: u64) -> Result<TrimProgress, BucketError> {
+        self.core.check_writable()?;
+        Ok(self.core.values.free_released(entries_max)?)
+    }
+
     /// Frees up to about `entries_max` ranges of what no object names.
     ///
     /// # Errors
@@ -301,6 +316,15 @@ impl Core {
         match self.is_read_only {
             true => Err(IndexError::ReadOnly.into()),
             false => Ok(()),
+        }
+    }
+
+    /// Frees some of what changes have released, where they release faster than upkeep frees: else
+    /// a cache that is written over would fill the store with what nobody names.
+    fn help_to_free(&self) {
+        if self.values.released() > RELEASED_MAX {
+            // What fails here is tried again by upkeep; the change is made.
+            let _ = self.values.free_released(FREED_BY_A_CHANGE);
         }
     }
 

@@ -5,7 +5,7 @@
 //! delete  the value of the record ──────────────────────────────────────┤ ValueChanges ─> apply
 //! copy    the entries of the record's list, or a range of them ─────────┘
 //! get     lookup ─> the record ─> pin ─> ValueReader
-//! later   trim_some: what nobody names is trimmed, then free
+//! later   free_released, trim_some: what nobody names is trimmed, then free
 //! ```
 //!
 //! Each chunk of the value space is, after a crash at any moment, in exactly one state: beyond the
@@ -30,6 +30,7 @@ mod range_counts;
 mod reader;
 mod recount;
 mod regions;
+mod released;
 mod space;
 #[cfg(test)]
 mod tests;
@@ -173,6 +174,21 @@ impl Values {
     #[must_use]
     pub fn high_water_bytes(&self) -> u64 {
         self.backing.space.high_water() * CHUNK_BYTES
+    }
+
+    /// Ranges that wait for [`Values::free_released`].
+    pub(crate) fn released(&self) -> usize {
+        self.backing.released.count()
+    }
+
+    /// Trims and frees up to `entries_max` ranges that batches have released since the opening,
+    /// without a look for others: trees, and what was held, are left to [`Values::trim_some`]. To
+    /// be called by no one who holds a [`ValueChanges`].
+    ///
+    /// # Errors
+    /// [`ValueError`]; [`Values::trim_some`] finds them again.
+    pub fn free_released(&self, entries_max: u64) -> Result<TrimProgress, ValueError> {
+        self.trimmer.free_released(entries_max)
     }
 
     /// Trims and frees up to about `entries_max` entries of what nobody names; a block of a long

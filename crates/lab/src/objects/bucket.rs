@@ -80,7 +80,8 @@ pub(crate) trait Bucket {
 
     fn merge(&self) -> Result<(), BucketError>;
 
-    /// True when there is nothing left to trim.
+    /// True when there is nothing left to trim. An odd number of entries is of what was just
+    /// released only.
     fn trim_some(&self, entries_max: u64) -> Result<bool, BucketError>;
 
     /// Each chunk is in one state, and counts are right.

@@ -200,6 +200,10 @@ impl Bucket for Parts {
     }
 
     fn trim_some(&self, entries_max: u64) -> Result<bool, BucketError> {
+        if entries_max % 2 == 1 {
+            self.values.free_released(entries_max)?;
+            return Ok(false);
+        }
         Ok(self.values.trim_some(entries_max)?.is_done)
     }
 

@@ -218,6 +218,10 @@ impl Bucket for Whole {
     }
 
     fn trim_some(&self, entries_max: u64) -> Result<bool, BucketError> {
+        if entries_max % 2 == 1 {
+            self.bucket.free_released(entries_max)?;
+            return Ok(false);
+        }
         Ok(self.bucket.trim_some(entries_max)?.is_done)
     }
 

@@ -326,6 +326,7 @@ impl<'a> Transaction<'a> {
         edit.apply()?;
         then();
         drop(edit);
+        core.help_to_free();
         core.make_durable(durability)
     }
 

@@ -22,6 +22,9 @@ pub(crate) type MemoryMap = BTreeMap<TableKey, NewValue>;
 
 /// What an entry takes beside its bytes: two boxes and its share of a node.
 const ENTRY_COST_BYTES: usize = 64;
+/// Changes that are looked at under the lock at a time: nearly all may be removals, which no limit
+/// of values bounds, and whoever applies a batch waits.
+const CHANGES_MAX: usize = if cfg!(test) { 8 } else { 1024 };
 
 /// The key of an entry over all tables.
 pub(crate) fn table_key(table: Table, key: &[u8]) -> TableKey {
@@ -88,14 +91,15 @@ impl Memory {
         self.frozen.take()
     }
 
-    /// What memory says of the keys from `from` up to `until`, in their order; it may end behind
-    /// the entry that makes `values_max` values.
+    /// What memory says of the keys from `from` up to `until`, in their order. It may end behind
+    /// the entry that makes `values_max` values, or before a key that is returned: all before that
+    /// are there.
     pub(crate) fn changes(
         &self,
         from: &[u8],
         until: &[u8],
         values_max: usize,
-    ) -> Vec<(TableKey, NewValue)> {
+    ) -> (Vec<(TableKey, NewValue)>, Option<TableKey>) {
         let empty = MemoryMap::new();
         let frozen = self.frozen.as_deref().unwrap_or(&empty);
         let range = (Bound::Included(from), Bound::Excluded(until));
@@ -104,10 +108,13 @@ impl Memory {
         let (mut changes, mut values) = (Vec::new(), 0);
         while values < values_max {
             let Some((key, value)) = next_of(&mut active, &mut frozen) else { break };
+            if changes.len() == CHANGES_MAX {
+                return (changes, Some(key.clone()));
+            }
             values += usize::from(value.is_some());
             changes.push((key.clone(), value.clone()));
         }
-        changes
+        (changes, None)
     }
 }
 

@@ -189,6 +189,29 @@ impl VolumeIndex {
         }
     }
 
+    /// Entries from `from` on, up to `limit`, of one moment; and where to go on, unless all were
+    /// looked at.
+    fn scan_part(
+        &self,
+        table: Table,
+        from: &TableKey,
+        limit: usize,
+    ) -> Result<(Vec<Entry>, Option<TableKey>), IndexError> {
+        let table_end = table_end(table);
+        for _ in 0..TRIES_MAX {
+            // Both are of one moment, because what is merged leaves memory under its lock.
+            let memory = read(&self.memory);
+            let (changes, behind) = memory.changes(from, &table_end, limit);
+            let view = self.tree.view()?;
+            drop(memory);
+            let until = behind.as_deref().unwrap_or(&table_end);
+            if let Some(entries) = merged_scan(&changes, &view, (from, until), limit)? {
+                return Ok((entries, behind));
+            }
+        }
+        Err(IndexError::Damaged("its pages cannot be read".to_owned()))
+    }
+
     /// Merges before memory is full. What gives room back goes on where that fails.
     fn bound_memory(&self, is_release: bool) -> Result<(), IndexError> {
         let is_over = || read(&self.memory).active_bytes() > self.shares.active_bytes_max;
@@ -217,18 +240,14 @@ impl Index for VolumeIndex {
     }
 
     fn scan(&self, table: Table, from: &[u8], limit: usize) -> Result<Vec<Entry>, IndexError> {
-        let (from, until) = (table_key(table, from), table_end(table));
-        for _ in 0..TRIES_MAX {
-            // Both are of one moment, because what is merged leaves memory under its lock.
-            let memory = read(&self.memory);
-            let changes = memory.changes(&from, &until, limit);
-            let view = self.tree.view()?;
-            drop(memory);
-            if let Some(entries) = merged_scan(&changes, &view, (&from, &until), limit)? {
-                return Ok(entries);
-            }
+        let mut next = Some(table_key(table, from));
+        let mut entries = Vec::new();
+        while let Some(from) = next.take_if(|_| entries.len() < limit) {
+            let (found, behind) = self.scan_part(table, &from, limit - entries.len())?;
+            entries.extend(found);
+            next = behind;
         }
-        Err(IndexError::Damaged("its pages cannot be read".to_owned()))
+        Ok(entries)
     }
 
     fn apply(&self, changes: Vec<Change>, durability: Durability) -> Result<(), IndexError> {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::limits::Limits;
 use super::regions::Regions;
+use super::released::Released;
 use super::space::{Space, lock};
 use crate::buffers::Buffers;
 use crate::index::{Index, Table};
@@ -21,6 +22,7 @@ pub(super) struct Backing {
     pub(super) space: Arc<Space>,
     pub(super) limits: Limits,
     pub(super) regions: Arc<Regions>,
+    pub(super) released: Released,
     /// Held by who changes counts, until they are applied.
     sharing: Mutex<()>,
     /// Whether several entries may name a chunk. As long as none has done so since the opening,
@@ -43,7 +45,18 @@ impl Backing {
         let has_shared = index.scan(Table::Shared, &[], 1).map_or(true, |found| !found.is_empty());
         let may_be_shared = AtomicBool::new(has_shared);
         let buffers = Buffers::new(BUFFERS_KEPT, BUFFER_BYTES_MIN);
-        Arc::new(Self { volume, index, space, limits, regions, sharing, may_be_shared, buffers })
+        let released = Released::default();
+        Arc::new(Self {
+            volume,
+            index,
+            space,
+            limits,
+            regions,
+            released,
+            sharing,
+            may_be_shared,
+            buffers,
+        })
     }
 
     pub(super) fn may_be_shared(&self) -> bool {

@@ -35,13 +35,16 @@ pub struct ValueChanges<'a> {
     pending: Pending,
     sharing: Option<MutexGuard<'a, ()>>,
     claims: Vec<Claim>,
+    /// What nobody names from the batch on.
+    released: Vec<Range<u64>>,
     taken: bool,
 }
 
 impl<'a> ValueChanges<'a> {
     pub(super) fn new(backing: &'a Backing) -> Self {
         let pending = Pending::new(&backing.index);
-        Self { backing, pending, sharing: None, claims: Vec::new(), taken: false }
+        let (claims, released) = (Vec::new(), Vec::new());
+        Self { backing, pending, sharing: None, claims, released, taken: false }
     }
 
     /// Records of the batch name all of `written`; returns the values in their order.
@@ -89,7 +92,10 @@ impl<'a> ValueChanges<'a> {
     /// Nobody names `unnamed` of an entry any more.
     fn free_entry(&mut self, entry: &ListEntry, unnamed: &Range<u64>) {
         match entry {
-            ListEntry::Run(_) => set_to_free(&mut self.pending, unnamed),
+            ListEntry::Run(_) => {
+                set_to_free(&mut self.pending, unnamed);
+                self.released.push(unnamed.clone());
+            }
             ListEntry::Subtree(subtree) => set_tree_to_free(&mut self.pending, subtree, 0),
         }
     }
@@ -126,6 +132,7 @@ impl<'a> ValueChanges<'a> {
     pub fn applied(mut self) {
         assert!(self.taken, "what was not taken was not applied");
         self.claims.drain(..).for_each(Claim::settle);
+        self.backing.released.add(self.released.drain(..));
     }
 }
 

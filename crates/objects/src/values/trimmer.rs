@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! ToFree, range ── not held ─> trimmed ─> Free, one with its neighbours
+//!    found by a scan, or in the list of what was just released
 //! ToFree, tree ─── not held ─> its entries are released from its position on
 //!                              └─ the last: its block is a range in ToFree
 //! ```
@@ -102,6 +103,26 @@ impl Trimmer {
             state.lap_entries += progress.entries - before;
         }
         progress.damaged_trees = state.damaged.len() as u64;
+        Ok(progress)
+    }
+
+    pub(super) fn free_released(&self, entries_max: u64) -> Result<TrimProgress, ValueError> {
+        // One thread trims: a range that another had freed could be somebody's by now.
+        let _state = lock(&self.state);
+        let mut progress = TrimProgress::default();
+        let mut left = usize::try_from(entries_max).unwrap_or(usize::MAX);
+        while left > 0 {
+            let mut ranges = self.backing.released.take(left.min(BATCH_ENTRIES));
+            let taken = ranges.len();
+            if taken == 0 {
+                progress.is_done = true;
+                break;
+            }
+            left -= taken;
+            ranges.retain(|range| self.backing.space.choose_to_trim(range));
+            progress.held += (taken - ranges.len()) as u64;
+            self.free(&ranges, &mut progress)?;
+        }
         Ok(progress)
     }
 

@@ -36,6 +36,7 @@ enum Step {
     Tick,
     Expire,
     Trim { entries: u64 },
+    FreeReleased { entries: u64 },
     Merge,
     Reopen,
 }
@@ -69,6 +70,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Tick),
         1 => Just(Step::Expire),
         3 => (1..60_u64).prop_map(|entries| Step::Trim { entries }),
+        3 => (1..60_u64).prop_map(|entries| Step::FreeReleased { entries }),
         1 => Just(Step::Merge),
         1 => Just(Step::Reopen),
     ]
@@ -284,6 +286,7 @@ fn step_through(bucket: &Bucket, step: &Step, model: &mut Model) {
             model.objects.retain(|_, object| object.expires.is_none_or(|at| at > now_ms));
         }
         Step::Trim { entries } => drop(bucket.trim_some(*entries).unwrap()),
+        Step::FreeReleased { entries } => drop(bucket.free_released(*entries).unwrap()),
         Step::Merge => drop(bucket.core.index.merge().unwrap()),
         Step::Reopen => (), // The caller does.
     }

@@ -67,6 +67,7 @@ fn threads_leave_a_whole_bucket() {
         let writers: Vec<_> = (0..4).map(|thread| scope.spawn(writer(thread))).collect();
         scope.spawn(|| {
             while !is_over.load(Ordering::SeqCst) {
+                bucket.free_released(5).unwrap();
                 bucket.trim_some(20).unwrap();
             }
         });

@@ -7,7 +7,9 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use store::Durability;
 
-use super::rig::{DELETE, LITTLE, NOW_MS, Shorthand, check_whole, create, noise, store_of};
+use super::rig::{
+    DELETE, LITTLE, NOW_MS, Shorthand, check_whole, create, noise, read_all, store_of,
+};
 use crate::bucket::{Bucket, BucketError, Condition, Description, Metadata, Transaction};
 use crate::values::TOGETHER_BYTES_MAX;
 
@@ -133,6 +135,24 @@ proptest! {
         let check = check_whole(&bucket);
         assert_eq!(check.figures.objects, 0);
     }
+}
+
+#[test]
+fn what_was_written_over_is_freed_without_a_scan() {
+    let store = store_of(64 << 20);
+    let (_, bucket) = create(&store, "bucket");
+    bucket.put_bytes(b"a", &noise(9000, 1));
+    bucket.put_bytes(b"a", &noise(9000, 2));
+    bucket.put_bytes(b"b", &noise(5000, 3));
+    let read = bucket.get(b"b", &Condition::None, NOW_MS).unwrap().unwrap();
+    bucket.delete(b"b", &Condition::None, DELETE).unwrap();
+    let freed = bucket.free_released(100).unwrap();
+    assert_eq!((freed.freed_bytes, freed.held, freed.is_done), (3 * 4096, 1, true));
+    assert_eq!(read_all(read), noise(5000, 3));
+    assert_eq!(bucket.free_released(100).unwrap().entries, 0);
+    while !bucket.trim_some(100).unwrap().is_done {}
+    assert_eq!(bucket.bytes(b"a"), Some(noise(9000, 2)));
+    check_whole(&bucket);
 }
 
 #[test]

@@ -46,6 +46,9 @@ enum Step {
     Trim {
         entries: u64,
     },
+    FreeReleased {
+        entries: u64,
+    },
     Reopen,
     /// The step after it stops at this `apply`.
     Crash {
@@ -78,6 +81,7 @@ fn step() -> impl Strategy<Value = Step> {
         ),
         1 => length().prop_map(|length| Step::GiveUp { length }),
         4 => (1..60_u64).prop_map(|entries| Step::Trim { entries }),
+        4 => (1..60_u64).prop_map(|entries| Step::FreeReleased { entries }),
         1 => Just(Step::Reopen),
         3 => (1..8_u64, any::<bool>())
             .prop_map(|(applies, makes_last)| Step::Crash { applies, makes_last }),
@@ -131,6 +135,7 @@ fn step_through(bucket: &Bucket, step: &Step, held: &mut Held) -> Result<(), Val
             writer.write(&noise(*length, 4))?;
         }
         Step::Trim { entries } => drop(bucket.values.trim_some(*entries)?),
+        Step::FreeReleased { entries } => drop(bucket.values.free_released(*entries)?),
         Step::Reopen | Step::Crash { .. } => (), // Whoever calls does these.
     }
     Ok(())
