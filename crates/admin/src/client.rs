@@ -37,6 +37,9 @@ impl Client {
         let Some(stream) = socket::connect(directory).map_err(socket_error)? else {
             return Ok(None);
         };
+        if let Some(uid) = socket::strange_peer(&stream).map_err(socket_error)? {
+            return Err(ConnectError::Stranger { path: directory.join(SOCKET_NAME), uid });
+        }
         let (reader, writer) = ends_of(stream).map_err(socket_error)?;
         Self::over(reader, writer).map(Some)
     }

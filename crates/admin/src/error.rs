@@ -41,6 +41,19 @@ pub enum ConnectError {
         /// Why.
         source: io::Error,
     },
+    /// Who listens is neither this user nor root.
+    #[error(
+        "the control socket {} is served by user {uid}, who is neither you nor root and could \
+         answer anything: if that is the server of the store, run the command as that user \
+         (`sudo -u '#{uid}' tamis ...`)",
+        path.display()
+    )]
+    Stranger {
+        /// The socket.
+        path: PathBuf,
+        /// Number of the user.
+        uid: u32,
+    },
     /// The server greets with another protocol.
     #[error(
         "the store is served by tamis {server_version}, which speaks control protocol \

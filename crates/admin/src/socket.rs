@@ -7,6 +7,9 @@
 //! The kernel takes no socket path of more than 107 bytes, and a store may lie deeper. Therefore
 //! the store's directory is opened first and the socket named through it, `/proc/self/fd/N/...`,
 //! which is short wherever the store is. Where /proc is not mounted the path itself has to do.
+//!
+//! A directory may be anybody's, and so may a socket in it. A client therefore asks the kernel who
+//! listens (SO_PEERCRED), and speaks to nobody but its own user and root.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
@@ -16,7 +19,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, fchmod, unlinkat};
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen};
+use rustix::process::{Uid, geteuid};
 
 use crate::error::ServeError;
 
@@ -55,6 +60,17 @@ pub(crate) fn connect(directory: &Path) -> io::Result<Option<UnixStream>> {
         Err(error) if is_absence(error.kind()) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The user who listens at the other end, where it is one that this process does not believe.
+pub(crate) fn strange_peer(stream: &UnixStream) -> io::Result<Option<u32>> {
+    let peer = socket_peercred(stream)?.uid;
+    Ok((!is_believed(peer, geteuid())).then(|| peer.as_raw()))
+}
+
+/// Whoever is root can do everything to a process anyway.
+fn is_believed(peer: Uid, own: Uid) -> bool {
+    peer == own || peer == Uid::ROOT
 }
 
 fn is_absence(kind: ErrorKind) -> bool {
@@ -108,4 +124,20 @@ impl ControlSocket {
 /// Removes the socket from the store's directory, wherever that is by now.
 fn remove(held: &File) -> io::Result<()> {
     Ok(unlinkat(held, SOCKET_NAME, AtFlags::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Uid, geteuid};
+
+    use super::{UnixStream, is_believed, strange_peer};
+
+    #[test]
+    fn only_the_same_user_and_root_are_believed() {
+        let (user, other) = (Uid::from_raw(1000), Uid::from_raw(1001));
+        assert!(is_believed(user, user) && is_believed(Uid::ROOT, user));
+        assert!(!is_believed(other, user) && !is_believed(user, Uid::ROOT));
+        let (one, _other) = UnixStream::pair().unwrap();
+        assert_eq!(strange_peer(&one).unwrap(), None, "{:?}", geteuid());
+    }
 }

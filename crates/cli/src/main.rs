@@ -61,7 +61,7 @@ fn main() -> ExitCode {
             output::say_json_error(facts::usage_to_json(&args::sentence(&error)));
             return ExitCode::from(Exit::Usage as u8);
         }
-        Err(error) => error.exit(),
+        Err(error) => return output::say_usage(&error),
     };
     match commands::run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,

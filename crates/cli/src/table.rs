@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use format::shown::Escaped;
+
 /// Which side of its column a cell keeps to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -46,9 +48,10 @@ impl Table {
         Self { keys, ..self }
     }
 
-    /// Adds a row, a cell for each column; missing ones are empty.
+    /// Adds a row, a cell for each column; missing ones are empty. What does not show itself is
+    /// escaped here, so that columns are as wide as they look.
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.into());
+        self.rows.push(cells.iter().map(|cell| Escaped::line(cell).to_string()).collect());
     }
 
     /// Whether there is nothing but a heading.
@@ -229,6 +232,13 @@ mod tests {
         table.row(["\u{e9}\u{e9}".into(), "x".into()]);
         table.row(["ab".into(), "y".into()]);
         assert_eq!(table.to_string(), "\u{e9}\u{e9}  x\nab  y\n");
+    }
+
+    #[test]
+    fn no_cell_commands_a_terminal_or_begins_a_row() {
+        let mut table = Table::plain([Align::Left, Align::Left]);
+        table.row(["a\u{1b}[2J\nroot".into(), "x".into()]);
+        assert_eq!(table.to_string(), "a\\u{1b}[2J\\nroot  x\n");
     }
 
     #[test]

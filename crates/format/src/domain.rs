@@ -66,10 +66,14 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// Whether a domain can have this name.
+    /// Whether a new domain can have this name.
     #[must_use]
     pub fn is_name(text: &str) -> bool {
         text.len() <= DOMAIN_NAME_BYTES_MAX && VolumeName::parse(text).is_ok()
+    }
+
+    fn is_stored_name(text: &str) -> bool {
+        text.len() <= DOMAIN_NAME_BYTES_MAX && VolumeName::parse_stored(text).is_ok()
     }
 
     /// The domain of this number and name; none where the number is that of the default domain,
@@ -81,7 +85,7 @@ impl Domain {
     ) -> Result<Option<Self>, FormatError> {
         let impossible = |field, found| FormatError::field(structure, field, found);
         let id = DomainId::new(number).ok_or_else(|| impossible("domain", u64::from(number)))?;
-        let text = std::str::from_utf8(name).ok().filter(|name| Self::is_name(name));
+        let text = std::str::from_utf8(name).ok().filter(|name| Self::is_stored_name(name));
         match text {
             None if !id.is_keyed() && name.is_empty() => Ok(None),
             Some(name) if id.is_keyed() => Ok(Some(Self { id, name: name.to_owned() })),

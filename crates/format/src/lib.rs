@@ -54,6 +54,7 @@ pub mod pointer_page;
 pub mod record;
 pub mod replication;
 pub mod root;
+pub mod shown;
 pub mod stream;
 pub mod superblock;
 pub mod units;

@@ -5,6 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::error::{FormatError, Structure};
+use crate::shown::is_shown;
 
 /// Longest name of a volume.
 pub const NAME_BYTES_MAX: usize = 255;
@@ -24,7 +25,10 @@ pub enum NameError {
         /// The first character.
         found: char,
     },
-    /// It holds what separates names elsewhere, or cannot be printed.
+    /// A blank at an end is not seen.
+    #[error("a name cannot begin or end with a blank")]
+    Blank,
+    /// It holds what separates names elsewhere, or does not show itself ([`crate::shown`]).
     #[error("a name cannot contain '{}'", found.escape_default())]
     Character {
         /// The first such character.
@@ -32,16 +36,33 @@ pub enum NameError {
     },
 }
 
-/// A text that names a volume: it can stand in a path, a URL and a terminal.
+/// A text that names a volume: it can stand in a path, a URL and a terminal, and what people read
+/// of it is all of it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct VolumeName(String);
 
 impl VolumeName {
-    /// The text as a name.
+    /// The text as a name that somebody gives now.
     ///
     /// # Errors
     /// [`NameError`] when it is none.
     pub fn parse(text: &str) -> Result<Self, NameError> {
+        let name = Self::parse_stored(text)?;
+        if text.starts_with(' ') || text.ends_with(' ') {
+            return Err(NameError::Blank);
+        }
+        match text.chars().find(|character| !is_shown(*character)) {
+            Some(found) => Err(NameError::Character { found }),
+            None => Ok(name),
+        }
+    }
+
+    /// The text as a name that a store may hold: earlier releases refused less, and what they
+    /// named is still found, renamed and deleted by its name.
+    ///
+    /// # Errors
+    /// [`NameError`] when no release took it.
+    pub fn parse_stored(text: &str) -> Result<Self, NameError> {
         if text.is_empty() || text.len() > NAME_BYTES_MAX {
             return Err(NameError::Length { found_bytes: text.len() });
         }
@@ -61,7 +82,7 @@ impl VolumeName {
     }
 
     pub(crate) fn decode(structure: Structure, bytes: &[u8]) -> Result<String, FormatError> {
-        let name = std::str::from_utf8(bytes).ok().and_then(|text| Self::parse(text).ok());
+        let name = std::str::from_utf8(bytes).ok().and_then(|text| Self::parse_stored(text).ok());
         match name {
             Some(Self(name)) => Ok(name),
             None => Err(FormatError::field(structure, "name of length", bytes.len() as u64)),

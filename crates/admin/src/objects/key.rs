@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use format::shown::Escaped;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The key of an object, or the beginning of keys: any bytes.
@@ -22,15 +23,10 @@ impl From<&str> for ObjectKey {
 }
 
 impl Display for ObjectKey {
-    /// For people: control characters and what is no UTF-8 are escaped.
+    /// For people: what does not show itself, and what is no UTF-8, is escaped.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
-            for letter in chunk.valid().chars() {
-                match letter.is_control() {
-                    true => write!(f, "{}", letter.escape_default())?,
-                    false => write!(f, "{letter}")?,
-                }
-            }
+            write!(f, "{}", Escaped::line(chunk.valid()))?;
             chunk.invalid().iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))?;
         }
         Ok(())

@@ -214,7 +214,7 @@ fn list(args: &AccountListArgs) -> Result<(), CliError> {
             utc(account.created_unix_s),
         ]);
     }
-    output::print(table)
+    output::print_table(&table)
 }
 
 /// The limits in few words.

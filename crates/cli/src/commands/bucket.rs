@@ -106,7 +106,7 @@ fn list(args: &BucketListArgs) -> Result<(), CliError> {
             bucket.domain.unwrap_or_default(),
         ]);
     }
-    output::print(table)
+    output::print_table(&table)
 }
 
 fn show(args: &BucketShowArgs) -> Result<(), CliError> {
@@ -125,7 +125,7 @@ fn show(args: &BucketShowArgs) -> Result<(), CliError> {
     }
     if replication.is_some_and(|shown| !shown.objects_known) {
         row("mapped", human_bytes(bucket.mapped_bytes));
-        return output::print(table);
+        return output::print_table(&table);
     }
     row("objects", human_count(bucket.objects));
     row("bytes", human_bytes(bucket.object_bytes));
@@ -143,7 +143,7 @@ fn show(args: &BucketShowArgs) -> Result<(), CliError> {
     if !bucket.snapshots.is_empty() {
         row("snapshots", bucket.snapshots.join(", "));
     }
-    output::print(table)
+    output::print_table(&table)
 }
 
 fn replication_sentence(shown: &ReplicationShown) -> String {

@@ -92,7 +92,7 @@ fn list(args: &DataListArgs) -> Result<(), CliError> {
         let path = file.path.display().to_string();
         table.row([file.name, file.state.replace('_', " "), room, used, stored, path]);
     }
-    output::print(table)
+    output::print_table(&table)
 }
 
 fn data_file(store: &Path, zone: &ZoneInfo) -> DataFile {

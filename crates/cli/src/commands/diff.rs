@@ -52,7 +52,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), CliError> {
         return output::print_json(&report);
     }
     if !found.ranges.is_empty() {
-        output::print(table_of(&found.ranges))?;
+        output::print_table(&table_of(&found.ranges))?;
     }
     output::print_line(sentence(&report))
 }

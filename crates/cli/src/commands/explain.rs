@@ -27,7 +27,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), CliError> {
     if args.format.json {
         output::print_json(&Json(&explanation))?;
     } else {
-        output::print(table_of(&explanation))?;
+        output::print_table(&table_of(&explanation))?;
         // Longer than all else, so that it does not stand in the table.
         if let Some(frame) = frame_of(&explanation) {
             output::print_line(format_args!("fingerprint  {}", frame.fingerprint))?;

@@ -91,7 +91,7 @@ fn list(args: &SnapshotListArgs) -> Result<(), CliError> {
         ));
         return Ok(());
     }
-    output::print(table_of(snapshots))
+    output::print_table(&table_of(snapshots))
 }
 
 /// Oldest first, volume by volume.

@@ -75,7 +75,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<(), CliError> {
         }
         if let Some(weights) = &report.weights {
             output::print_line("")?;
-            output::print(table_of(weights))?;
+            output::print_table(&table_of(weights))?;
         }
     }
     warn(args, &report.stats)

@@ -122,7 +122,7 @@ fn list(args: &VolumeListArgs) -> Result<(), CliError> {
         ));
         return Ok(());
     }
-    output::print(table)
+    output::print_table(&table)
 }
 
 fn by_name(versions: &[VolumeInfo]) -> HashMap<&str, &VolumeInfo> {

@@ -232,8 +232,8 @@ pub enum RequestError {
     },
     /// The name cannot be a volume's.
     #[error(
-        "{name:?} cannot name a volume: use 1 to 255 bytes without '/', '@' or control \
-         characters, not starting with '-' or '.'"
+        "{name:?} cannot name a volume: use 1 to 255 bytes without '/', '@' and characters that \
+         are not shown, no blank at an end, not starting with '-' or '.'"
     )]
     BadName {
         /// The name asked for.
@@ -241,8 +241,8 @@ pub enum RequestError {
     },
     /// The name cannot be a domain's.
     #[error(
-        "{name:?} cannot name a domain: use 1 to 64 bytes without '/', '@' or control \
-         characters, not starting with '-' or '.'"
+        "{name:?} cannot name a domain: use 1 to 64 bytes without '/', '@' and characters that \
+         are not shown, no blank at an end, not starting with '-' or '.'"
     )]
     BadDomain {
         /// The name asked for.

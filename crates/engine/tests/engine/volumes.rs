@@ -69,7 +69,19 @@ fn a_name_is_one_volume() {
     assert_eq!(client.resize_volume("three", MIB).unwrap_err(), missing("three"));
     assert_eq!(client.delete_volume("three").unwrap_err(), missing("three"));
     assert_eq!(client.volume("three").unwrap_err(), missing("three"));
-    for bad in ["", "-x", ".x", "a/b", "a@b", "a\nb", &"x".repeat(256)] {
+    for bad in [
+        "",
+        "-x",
+        ".x",
+        "a/b",
+        "a@b",
+        "a\nb",
+        "a\u{202e}b",
+        "\u{200b}",
+        " ",
+        "a ",
+        &"x".repeat(256),
+    ] {
         let error = RequestError::BadName { name: bad.to_owned() };
         assert_eq!(client.create_volume(bad, MIB, false).unwrap_err(), error);
         assert_eq!(client.rename_volume("one", bad).unwrap_err(), error);

@@ -77,12 +77,25 @@ fn names_are_refused_with_a_reason() {
         ("a/b", NameError::Character { found: '/' }),
         ("a@b", NameError::Character { found: '@' }),
         ("a\u{7f}b", NameError::Character { found: '\u{7f}' }),
+        ("a\u{202e}b", NameError::Character { found: '\u{202e}' }),
+        ("a\u{200b}", NameError::Character { found: '\u{200b}' }),
+        ("\u{feff}a", NameError::Character { found: '\u{feff}' }),
+        ("a\u{2028}b", NameError::Character { found: '\u{2028}' }),
+        ("a\u{a0}b", NameError::Character { found: '\u{a0}' }),
+        ("  ", NameError::Blank),
+        (" a", NameError::Blank),
+        ("a ", NameError::Blank),
     ] {
         assert_eq!(VolumeName::parse(text), Err(error));
     }
     for text in ["v", "Archive 2024", "größe", "a.b-c", &long[..255]] {
         assert_eq!(VolumeName::parse(text).unwrap().as_str(), text);
     }
+    // What earlier releases took is a name still.
+    for text in ["a\u{202e}b", " ", "\u{200b}"] {
+        assert_eq!(VolumeName::parse_stored(text).unwrap().as_str(), text);
+    }
     let newline = NameError::Character { found: '\n' };
+    assert_eq!(VolumeName::parse_stored("a\nb"), Err(newline));
     assert_eq!(newline.to_string(), "a name cannot contain '\\n'");
 }

@@ -80,7 +80,7 @@ pub(super) fn run(args: &AccountStatsArgs) -> Result<(), CliError> {
         output::say("no account is a tenant: make one with `tamis account create --tenant`");
         return Ok(());
     }
-    output::print(table_of(&tenants))
+    output::print_table(&table_of(&tenants))
 }
 
 fn stats_of(tenant: TenantShown, physical: Option<Physical>) -> Stats {

@@ -40,14 +40,14 @@ pub(super) fn run(args: &VolumeShowArgs) -> Result<(), CliError> {
     if of.format.json {
         return output::print_json(&shown);
     }
-    output::print(table_of(&shown))?;
+    output::print_table(&table_of(&shown))?;
     let classes = shown.weight.iter().flat_map(|weight| &weight.references);
     let classes: Vec<&ReferenceClass> = classes.filter(|class| class.chunks > 0).collect();
     if classes.is_empty() {
         return Ok(());
     }
     output::print_line("")?;
-    output::print(histogram(&classes))
+    output::print_table(&histogram(&classes))
 }
 
 fn table_of(shown: &Shown) -> Table {

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
 
 use format::objects::settings::Figures;
+use format::shown::Escaped;
 
 /// Whose bytes they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,14 +38,14 @@ impl Display for Owner {
     }
 }
 
-/// A key for people: what is no text is escaped.
+/// A key for people: what is no text, or does not show itself, is escaped.
 struct Shown<'a>(&'a [u8]);
 
 impl Display for Shown<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match std::str::from_utf8(self.0) {
-            Ok(text) if !text.chars().any(char::is_control) => f.write_str(text),
-            _ => write!(f, "{}", self.0.escape_ascii()),
+            Ok(text) => write!(f, "{}", Escaped::line(text)),
+            Err(_) => write!(f, "{}", self.0.escape_ascii()),
         }
     }
 }
