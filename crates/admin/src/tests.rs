@@ -271,6 +271,7 @@ fn one_connection_too_many_is_told_so_and_room_comes_back() {
     let folder = Folder::new();
     let _server = serve(&folder.0);
     let mut open: Vec<Client> = (0..CONNECTIONS_MAX).map(|_| connect(&folder.0)).collect();
+    open.iter_mut().for_each(|client| drop(client.ask(GetStatus {}).unwrap()));
     assert!(matches!(Client::connect(&folder.0), Err(ConnectError::Busy)));
     drop(open.pop());
     let free = (0..200).any(|_| {
@@ -278,6 +279,24 @@ fn one_connection_too_many_is_told_so_and_room_comes_back() {
         Client::connect(&folder.0).is_ok()
     });
     assert!(free);
+}
+
+#[test]
+fn connections_on_which_nothing_is_asked_keep_nobody_out() {
+    let folder = Folder::new();
+    let _server = serve(&folder.0);
+    let mut one = connect(&folder.0);
+    one.ask(GetStatus {}).unwrap();
+    // They stall before their request and inside it.
+    let mut stalled: Vec<_> = (0..100).map(|_| raw_connection(&folder.0)).collect();
+    for (_, stream) in stalled.iter_mut().step_by(2) {
+        // Those that lost their place are told by that.
+        let _ = stream.write_all(b"{\"verb\":");
+    }
+    for _ in 0..CONNECTIONS_MAX {
+        connect(&folder.0).ask(GetStatus {}).unwrap();
+    }
+    one.ask(GetStatus {}).unwrap();
 }
 
 /// A connection that speaks bytes of its own choice.

@@ -30,6 +30,7 @@ use engine::{Completions, Done, Reply};
 
 use crate::hangup::Hangup;
 use crate::load::{Load, READ_BYTES_MAX, REQUESTS_MAX};
+use crate::payload_grace::PayloadGrace;
 use crate::request::{Outcome, Request};
 use crate::slow_clients::SlowClientPolicy;
 use crate::state::{Batch, State};
@@ -130,6 +131,11 @@ impl<T: Transport> Connection<T> {
             state = paused.unwrap_or_else(PoisonError::into_inner).0;
         }
         if state.aborted { Err(Hangup) } else { Ok(()) }
+    }
+
+    /// What this and other connections have for payloads that do not come.
+    pub(crate) fn payload_grace(&self) -> &PayloadGrace {
+        &self.slow_clients.payload_grace
     }
 
     /// Whether reads are in flight: they hold memory.

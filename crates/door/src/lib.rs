@@ -19,7 +19,8 @@
 //!   waits, and knows when the client has gone. A protocol plugs in what it sends with
 //!   ([`Transport`]): all generic, so that no request pays for a call through a pointer or for a
 //!   second lock.
-//! * [`SlowClientPolicy`] says how long a client may take nothing while others want its memory.
+//! * [`SlowClientPolicy`] says how long a client may take nothing while others want its memory;
+//!   [`PayloadGrace`] how long all of them together may hold the write buffer and send nothing.
 //! * [`Errno`] is the one map from the engine's errors to what block clients know.
 //!
 //! Who has a volume open, and since when, is the engine's register: an [`Admission`] holds the
@@ -35,6 +36,7 @@ mod connection;
 mod errno;
 mod hangup;
 mod load;
+mod payload_grace;
 mod request;
 mod slow_clients;
 mod state;
@@ -47,6 +49,7 @@ pub use connection::Connection;
 pub use errno::Errno;
 pub use hangup::Hangup;
 pub use load::{Load, READ_BYTES_MAX, REQUESTS_MAX};
+pub use payload_grace::PayloadGrace;
 pub use request::{Operation, Outcome, Request};
 pub use slow_clients::SlowClientPolicy;
 pub use state::Batch;

@@ -6,14 +6,19 @@
 //! ([`Connection::unpin_write_buffer`](crate::Connection::unpin_write_buffer)).
 
 use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a client may take nothing of what it is sent.
+use crate::payload_grace::PayloadGrace;
+
+/// How long a client may take nothing of what it is sent, and send nothing of what it announced.
 pub struct SlowClientPolicy {
     /// For so long whatever happens.
     pub stalled_time_max: Duration,
     /// And until somebody waits for the memory of its replies, which this tells.
     pub is_memory_wanted: Box<dyn Fn() -> bool + Send + Sync>,
+    /// For payloads that do not come, shared with the other connections of the server.
+    pub payload_grace: Arc<PayloadGrace>,
 }
 
 impl SlowClientPolicy {
@@ -33,6 +38,7 @@ impl Debug for SlowClientPolicy {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use super::SlowClientPolicy;
@@ -46,6 +52,7 @@ mod tests {
             let policy = SlowClientPolicy {
                 stalled_time_max: second,
                 is_memory_wanted: Box::new(move || wanted),
+                payload_grace: Arc::default(),
             };
             let gives_up = policy.gives_up(second * stalled, || holds);
             assert_eq!(gives_up, stalled == 1 && holds && wanted);

@@ -1,12 +1,13 @@
 //! Writes: credits before the payload, and payloads that do not come.
 //!
-//! Only the client can make us wait while we hold credits, and not for longer than
-//! [`PAYLOAD_TIME_MAX`]: what has come by then is written, and for the rest credits are taken only
-//! when it is here, piece by piece. A slow client may take any time, and nobody waits for it.
+//! Only the client can make us wait while we hold credits, and not for longer than the grace that
+//! all clients share ([`crate::payload_grace`]): what has come by then is written, and for the rest
+//! credits are taken only when it is here, piece by piece. A slow client may take any time, and
+//! nobody waits for it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::{Accepted, ChunkBuf, Completions, Done, RequestError};
 
@@ -16,12 +17,15 @@ use crate::hangup::Hangup;
 use crate::request::{Outcome, Request};
 use crate::transport::{Reader, Transport};
 
-/// How long the payload of one write may take to arrive in one piece.
-const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(1);
+/// How long it may take to copy a piece that is here.
+const PIECE_TIME_MAX: Duration = Duration::from_secs(1);
 /// Pieces of one that takes longer end where this divides the address: every chunk is a part of one
 /// piece, and a piece is as long as what a reader must be able to keep
 /// ([`Reader::await_received`]).
 const PIECE_BYTES: u64 = 64 << 10;
+
+/// Longer payloads than this have memory of their own, and not out of a pool.
+const POOLED_BYTES_MAX: usize = 2 << 20;
 
 impl<T: Transport> Admission<'_, T> {
     pub(crate) fn write(
@@ -36,8 +40,12 @@ impl<T: Transport> Admission<'_, T> {
         if reader.received_bytes() < length {
             reader.send_answers()?;
         }
+        if !has_memory_for(length) {
+            // There is hardly ever none for a piece of it.
+            return self.write_slowly(reader, request, ChunkBuf::new(Vec::new()), 0);
+        }
         let mut buf = self.buffer(reader, request.offset_bytes, length)?;
-        let filled = reader.receive(buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
+        let filled = self.receive(reader, buf.bytes_mut())?;
         if filled < length {
             return self.write_slowly(reader, request, buf, filled);
         }
@@ -65,6 +73,20 @@ impl<T: Transport> Admission<'_, T> {
         self.wait(reader, || Ok(self.client.buffer(offset_bytes, length)))
     }
 
+    /// Fills `target` with the payload, for as long as the grace allows; returns how much came.
+    fn receive(&self, reader: &mut impl Reader<T>, target: &mut [u8]) -> Result<usize, Hangup> {
+        if reader.received_bytes() >= target.len() {
+            return reader.receive(target, PIECE_TIME_MAX);
+        }
+        let (grace, begun) = (self.connection.payload_grace(), Instant::now());
+        let filled = reader.receive(target, grace.time_max(begun))?;
+        if filled < target.len() {
+            let now = Instant::now();
+            grace.spend(now - begun, now);
+        }
+        Ok(filled)
+    }
+
     /// The payload of a write does not come, but for the `filled` bytes at the front of `buf`.
     fn write_slowly(
         &mut self,
@@ -78,7 +100,9 @@ impl<T: Transport> Admission<'_, T> {
         // What is here of the last piece waits for the rest of it, without credits.
         let here_bytes = at_bytes + filled as u64;
         let whole = (here_bytes - here_bytes % PIECE_BYTES).saturating_sub(at_bytes) as usize;
-        reader.put_back(&buf.bytes()[whole..filled]);
+        if whole < filled {
+            reader.put_back(&buf.bytes()[whole..filled]);
+        }
         buf.truncate(whole);
         let mut piece = (whole > 0).then_some(buf);
         loop {
@@ -102,7 +126,7 @@ impl<T: Transport> Admission<'_, T> {
                 return Err(Hangup);
             }
             let mut buf = self.buffer(reader, at_bytes, length)?;
-            reader.receive(buf.bytes_mut(), PAYLOAD_TIME_MAX)?;
+            reader.receive(buf.bytes_mut(), PIECE_TIME_MAX)?;
             piece = Some(buf);
         }
     }
@@ -145,6 +169,12 @@ impl<T: Transport> Admission<'_, T> {
             Accepted::Later => {}
         }
     }
+}
+
+/// Whether the process gets memory for a payload whose length a client has chosen: to take it and
+/// not to get it would end the process.
+fn has_memory_for(length: usize) -> bool {
+    length <= POOLED_BYTES_MAX || Vec::<u8>::new().try_reserve_exact(length).is_ok()
 }
 
 /// Who is told of one piece of a write: the thread that sends the next.

@@ -21,24 +21,24 @@ use crate::incoming::Incoming;
 use crate::link::{self, Link};
 use crate::reply::Replies;
 use crate::session::{self, Session, Stream};
-use crate::socket::{Socket, Watched, time_left};
+use crate::socket::{READ_TIME, Socket, Watched, time_left};
 use crate::writer;
-use door::{Hangup, SlowClientPolicy};
+use door::{Hangup, PayloadGrace, SlowClientPolicy};
 
-/// How long one read waits in transmission. Only a payload that does not come needs it to end.
-const READ_TIME: Duration = Duration::from_secs(1);
 /// How often a write that waits in transmission looks whether it is waited for.
 const WRITE_TIME: Duration = Duration::from_secs(1);
 /// What a thread of this room needs of stack.
 pub(crate) const STACK_BYTES: usize = 512 << 10;
 
 /// How long a client may take.
-#[derive(Copy, Clone, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Times {
     /// To choose its export.
     pub(crate) handshake_max: Duration,
     /// Until it takes the next bytes of its replies, when others wait for their memory.
     pub(crate) stalled_max: Duration,
+    /// For payloads that do not come, all of them together.
+    pub(crate) payload_grace: Arc<PayloadGrace>,
 }
 
 /// What a connection has of the server that it belongs to.
@@ -157,6 +157,7 @@ impl Connection {
         let slow_clients = SlowClientPolicy {
             stalled_time_max: times.stalled_max,
             is_memory_wanted: Box::new(move || engine.is_read_memory_wanted()),
+            payload_grace: Arc::clone(&times.payload_grace),
         };
         let socket = Arc::clone(&self.socket);
         let new_link = || Arc::new(link::link(socket, share_bytes, structured, slow_clients));

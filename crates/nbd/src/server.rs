@@ -125,6 +125,7 @@ impl Server {
             times: Times {
                 handshake_max: options.handshake_time_max,
                 stalled_max: options.stalled_time_max,
+                payload_grace: Arc::default(),
             },
             spin: AdaptiveSpin::up_to_us(options.poll_us).sharing(budget),
             closing: AtomicBool::new(false),

@@ -20,7 +20,7 @@ use crate::incoming::Incoming;
 use crate::link::{Link, Wire, send_or_hand_over};
 use crate::reply::{ReadRange, Replies, run_of};
 use crate::request::Request;
-use crate::socket::Watched;
+use crate::socket::{READ_TIME, Watched};
 use crate::validate::{self, Terms};
 use crate::wire::{self, Command, PAYLOAD_BYTES_MAX, REQUEST_BYTES};
 
@@ -225,7 +225,14 @@ impl door::Reader<Wire> for Stream<'_> {
     }
 
     fn receive(&mut self, target: &mut [u8], time_max: Duration) -> Result<usize, Hangup> {
-        self.incoming.read_for(&mut self.source, target, time_max)
+        if time_max >= READ_TIME {
+            return self.incoming.read_for(&mut self.source, target, time_max);
+        }
+        // A read of the socket waits for longer than that.
+        self.source.socket().set_read_timeout(Some(time_max)).map_err(|_| Hangup)?;
+        let filled = self.incoming.read_for(&mut self.source, target, time_max);
+        self.source.socket().set_read_timeout(Some(READ_TIME)).map_err(|_| Hangup)?;
+        filled
     }
 
     fn await_received(&mut self, length: usize) -> Result<(), Hangup> {

@@ -23,6 +23,9 @@ const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_PROBES: u32 = 6;
 
+/// How long one read waits in transmission. Only a payload that does not come needs it to end.
+pub(crate) const READ_TIME: Duration = Duration::from_secs(1);
+
 /// How long a reader pauses between two polls of its socket: about a microsecond in all.
 const SPINS_PER_POLL: u32 = 16;
 

@@ -192,6 +192,39 @@ fn nobody_waits_for_one_that_does_not_send() {
     }
 }
 
+/// Clients that stall at once.
+const STALLED: u64 = 100;
+/// What a socket holds of a payload that its server does not take.
+const FITS_A_SOCKET: usize = 70 << 10;
+/// Ten times what the grace is, and a third of what it would be if each had its own.
+const HONEST_TIME_MAX: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_hundred_that_do_not_send_share_one_grace() {
+    let volumes = [("disk", SIZE_BYTES), ("other", SIZE_BYTES)];
+    let options = ServerOptions { connections_max: 2 * STALLED as usize, ..patient() };
+    let (_store, server) = Store::serving_with(&volumes, options);
+    let stalled: Vec<_> = (0..STALLED)
+        .map(|_| {
+            let mut peer = Peer::simple(&server, "disk");
+            ask(&mut peer, &request(Command::Write, 0, 0, LONG_WRITE_BYTES));
+            peer.send(&vec![7; FITS_A_SOCKET]);
+            peer
+        })
+        .collect();
+    let begun = Instant::now();
+    let mut honest = Peer::simple(&server, "other");
+    for at in 0..8 {
+        let write = request(Command::Write, 0, at * MIB, 4096);
+        assert_eq!(honest.ask(&write, &[9; 4096]).errno(), 0);
+    }
+    assert!(begun.elapsed() < HONEST_TIME_MAX, "{:?}", begun.elapsed());
+    // Nobody was cut: what stalled goes on.
+    let mut first = stalled.into_iter().next().unwrap();
+    first.send(&vec![7; LONG_WRITE_BYTES as usize - FITS_A_SOCKET]);
+    assert_eq!(first.answer().errno(), 0);
+}
+
 #[test]
 fn a_write_that_fails_in_the_middle_is_answered_behind_its_payload() {
     let (store, server) = Store::serving(&[("disk", SIZE_BYTES), ("other", SIZE_BYTES)]);

@@ -126,6 +126,7 @@ pub(crate) fn connection_with(
     let slow_clients = SlowClientPolicy {
         stalled_time_max: Duration::ZERO,
         is_memory_wanted: Box::new(is_memory_wanted),
+        payload_grace: Arc::default(),
     };
     let outbox = FakeOutbox::default();
     Arc::new(Connection::new(Fake::default(), outbox, read_share_bytes, slow_clients))

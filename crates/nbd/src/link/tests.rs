@@ -24,8 +24,11 @@ fn link() -> (Arc<Link>, UnixStream) {
 }
 
 fn over(socket: Arc<Socket>) -> Arc<Link> {
-    let slow_clients =
-        SlowClientPolicy { stalled_time_max: Duration::MAX, is_memory_wanted: Box::new(|| false) };
+    let slow_clients = SlowClientPolicy {
+        stalled_time_max: Duration::MAX,
+        is_memory_wanted: Box::new(|| false),
+        payload_grace: Arc::default(),
+    };
     Arc::new(super::link(socket, READ_BYTES_MAX, false, slow_clients))
 }
 
