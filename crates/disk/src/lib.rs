@@ -53,6 +53,7 @@ mod delaying;
 mod doorbell;
 mod due;
 mod durable_writes;
+mod entering;
 mod error;
 mod grow;
 mod growth;

@@ -19,10 +19,13 @@
 //! back cancelled, never begun. The owner then carries it out by a plain system call: that is slow,
 //! and as right; asking the ring again would come to the same, each time after some 50 ms.
 //!
-//! `io_uring_enter` says nothing about single operations. Its errors all mean "not now"
-//! (interrupted, out of memory, completions waiting), so that they are answered by trying again.
+//! `io_uring_enter` says nothing about single operations. An opening proves that it may be called;
+//! a later error is answered by trying again, and when it does not pass the ring is lost
+//! ([`crate::entering`]): what the kernel has not taken, and all that comes, is then carried out
+//! here, by plain system calls.
 
 use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
@@ -32,6 +35,7 @@ use io_uring::{IoUring, Probe, opcode, squeue};
 use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::doorbell::Doorbell;
+use crate::entering::{Entered, Entering};
 use crate::growth::{ForeignGrowth, ZoneGrowth};
 use crate::io::{Completion, Disk, Io, IoKind};
 use crate::operation::Operation;
@@ -50,6 +54,12 @@ const WRITE_THROUGH: i32 = ReadWriteFlags::DSYNC.bits() as i32;
 const THREADS_LACKING: &str = "the kernel could make no thread for io_uring, and while it cannot \
     each flush takes some 50 ms: raise the limit of processes (`ulimit -u`, or TasksMax and \
     pids.max of the service) and start again";
+/// What an operator is told whose kernel lets nobody enter the ring any more.
+const RING_REFUSED: &str = "the kernel refuses io_uring_enter, which it allowed before, so each \
+    read and write is waited for: allow that system call (a filter of the service or container) \
+    and start again";
+/// How often an opening asks the kernel to take a request that does nothing.
+const PROOFS_MAX: usize = 10;
 /// Pause before the kernel is asked again when it could not take or wait.
 const NOT_NOW: Duration = Duration::from_millis(1);
 
@@ -60,6 +70,7 @@ pub struct UringDisk {
     slots: Slots,
     /// Operations in the ring, submitted or about to be.
     in_ring: usize,
+    entering: Entering,
     /// Rung by the kernel at completions, and by us when the kernel is to be asked again.
     doorbell: Doorbell,
 }
@@ -74,14 +85,14 @@ impl UringDisk {
         if let Err(source) = ring.submitter().register_eventfd(doorbell.as_raw_fd()) {
             return Err(RingError { source, files });
         }
-        let slots = Slots::default();
-        Ok(Self { ring, files, slots, in_ring: 0, doorbell: doorbell.clone() })
+        let (slots, entering) = (Slots::default(), Entering::default());
+        Ok(Self { ring, files, slots, in_ring: 0, entering, doorbell: doorbell.clone() })
     }
 
     /// Moves queued operations into the ring and tells the kernel, without waiting.
     fn push(&mut self) {
         while self.fill_ring() {
-            if !matches!(self.ring.submit(), Ok(1..)) {
+            if !matches!(self.enter(0), Ok(1..)) {
                 // What the kernel did not take stays in the ring for the next call: see that there
                 // is one, even if the owner is about to sleep.
                 self.doorbell.ring();
@@ -90,8 +101,38 @@ impl UringDisk {
         }
     }
 
-    /// True when the ring holds something that the kernel has not taken.
+    /// Lets the kernel take what is in the ring and wait for `completions`.
+    fn enter(&mut self, completions: usize) -> io::Result<usize> {
+        if self.entering.is_lost() {
+            self.carry_out_here();
+            return Err(ErrorKind::Unsupported.into());
+        }
+        let answer = self.ring.submit_and_wait(completions);
+        let untaken = self.ring.submission().len();
+        match self.entering.entered(&answer, untaken) {
+            Entered::Done => {}
+            Entered::NotNow => std::thread::sleep(NOT_NOW),
+            Entered::Lost => self.carry_out_here(),
+        }
+        answer
+    }
+
+    /// Carries out what the kernel never takes from a lost ring, and what is queued for it.
+    fn carry_out_here(&mut self) {
+        let never_taken = self.entering.never_taken();
+        self.in_ring -= never_taken.len();
+        self.slots.queue.extend(never_taken);
+        while let Some(slot) = self.slots.queue.pop_front() {
+            self.slots.carry_out(slot, &self.files);
+        }
+    }
+
+    /// True when the ring holds something that the kernel has not taken and may still take.
     fn fill_ring(&mut self) -> bool {
+        if self.entering.is_lost() {
+            self.carry_out_here();
+            return false;
+        }
         let mut submission = self.ring.submission();
         while self.in_ring < DEPTH as usize {
             let Some(slot) = self.slots.queue.pop_front() else { break };
@@ -105,6 +146,7 @@ impl UringDisk {
                 break;
             }
             self.in_ring += 1;
+            self.entering.pushed(slot);
         }
         !submission.is_empty()
     }
@@ -112,7 +154,7 @@ impl UringDisk {
     /// Takes the kernel's answers; operations that it did in part go back to the queue.
     fn reap(&mut self) {
         if self.ring.submission().taskrun() {
-            let _ = self.ring.submit();
+            let _ = self.enter(0);
         }
         let Self { ring, files, slots, in_ring, .. } = self;
         for entry in ring.completion() {
@@ -128,8 +170,11 @@ impl UringDisk {
     /// Starts what is queued and waits until the kernel has completed something.
     fn wait_for_one(&mut self) {
         self.push();
-        if self.in_ring > 0 && self.ring.submit_and_wait(1).is_err() {
-            std::thread::sleep(NOT_NOW);
+        match self.entering.is_lost() {
+            _ if self.in_ring == 0 => {}
+            // What the kernel took earlier it completes when this thread sleeps, too.
+            true => std::thread::sleep(NOT_NOW),
+            false => drop(self.enter(1)),
         }
         self.reap();
     }
@@ -188,6 +233,9 @@ impl Disk for UringDisk {
     }
 
     fn degradation(&self) -> Option<&str> {
+        if self.entering.is_lost() {
+            return Some(RING_REFUSED);
+        }
         self.slots.lacked_threads.then_some(THREADS_LACKING)
     }
 
@@ -206,15 +254,15 @@ impl Drop for UringDisk {
 
 /// The ring could not be made; the files are given back for another way.
 pub(crate) struct RingError {
-    pub(crate) source: std::io::Error,
+    pub(crate) source: io::Error,
     pub(crate) files: ZoneFiles,
 }
 
-fn build_ring() -> std::io::Result<IoUring> {
+fn build_ring() -> io::Result<IoUring> {
     // Completions are worked off when this thread enters the kernel anyway or sleeps on the
     // doorbell, rather than by interrupting it; a flag in the ring tells a thread that does neither
     // that it should. Kernels before 5.19 do not know this.
-    let ring = IoUring::builder()
+    let mut ring = IoUring::builder()
         .setup_coop_taskrun()
         .setup_taskrun_flag()
         .build(DEPTH)
@@ -222,10 +270,30 @@ fn build_ring() -> std::io::Result<IoUring> {
     let mut probe = Probe::new();
     ring.submitter().register_probe(&mut probe)?;
     let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE];
-    if needed.iter().all(|&code| probe.is_supported(code)) {
-        return Ok(ring);
+    if !needed.iter().all(|&code| probe.is_supported(code)) {
+        return Err(ErrorKind::Unsupported.into());
     }
-    Err(std::io::ErrorKind::Unsupported.into())
+    prove(&mut ring)?;
+    Ok(ring)
+}
+
+/// That the kernel lets this process enter the ring: a filter may allow to make one alone.
+fn prove(ring: &mut IoUring) -> io::Result<()> {
+    // SAFETY: the request has neither a descriptor nor a buffer.
+    let pushed = unsafe { ring.submission().push(&opcode::Nop::new().build()) };
+    pushed.map_err(|_| ErrorKind::Unsupported)?;
+    let mut tries = 0;
+    while let Err(error) = ring.submit_and_wait(1) {
+        tries += 1;
+        if tries == PROOFS_MAX {
+            return Err(error);
+        }
+        std::thread::sleep(NOT_NOW);
+    }
+    match ring.completion().next() {
+        Some(_) => Ok(()),
+        None => Err(ErrorKind::Unsupported.into()),
+    }
 }
 
 /// Every operation from submission to completion.
@@ -286,16 +354,24 @@ impl Slots {
 
     fn answer(&mut self, user_data: u64, answer: Result<usize, Errno>, files: &ZoneFiles) {
         let slot = usize::try_from(user_data).unwrap_or(usize::MAX);
+        if answer == Err(Errno::CANCELED) {
+            self.lacked_threads = true;
+            return self.carry_out(slot, files);
+        }
+        self.settle(slot, answer);
+    }
+
+    /// Carries the operation in `slot` on by a plain system call.
+    fn carry_out(&mut self, slot: usize, files: &ZoneFiles) {
+        let Some(Some(operation)) = self.operations.get_mut(slot) else { return };
+        operation.sync_behind();
+        let answer = ask(operation, files.get(operation.zone()));
+        self.settle(slot, answer);
+    }
+
+    fn settle(&mut self, slot: usize, answer: Result<usize, Errno>) {
         let Some(place) = self.operations.get_mut(slot) else { return };
         let Some(operation) = place.as_mut() else { return };
-        let answer = match answer {
-            Err(Errno::CANCELED) => {
-                self.lacked_threads = true;
-                operation.sync_behind();
-                ask(operation, files.get(operation.zone()))
-            }
-            answer => answer,
-        };
         match operation.advance(answer) {
             None => self.queue.push_back(slot),
             Some(result) => {
@@ -346,6 +422,34 @@ mod tests {
     fn files_over(file: &File) -> ZoneFiles {
         let zone = || ZoneFile::new(file.try_clone().unwrap(), 8192);
         ZoneFiles::new((0..4).map(|_| zone()).collect()).unwrap()
+    }
+
+    #[test]
+    fn what_a_lost_ring_holds_and_all_that_comes_is_done_here() {
+        let path = std::env::temp_dir().join(format!("tamis-lost-ring-{}", std::process::id()));
+        fs::write(&path, [7; 8192]).unwrap();
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let Ok(mut disk) = UringDisk::new(files_over(&file), &Doorbell::new().unwrap()) else {
+            return;
+        };
+        let write = |byte, offset_bytes| {
+            let mut buf = AlignedBuf::new_zeroed(4096);
+            buf.fill(byte);
+            let kind = IoKind::Write { buf: buf.into(), durable: true };
+            Io { zone: Zone::Journal, offset_bytes, kind, tag: offset_bytes }
+        };
+        disk.submit(write(8, 0));
+        assert!(disk.fill_ring(), "it lies in the ring and the kernel has not taken it");
+        disk.entering.lose();
+        disk.submit(write(9, 4096));
+        let mut done = Vec::new();
+        disk.poll(&mut done);
+        assert_eq!(done.len(), 2);
+        assert!(done.iter().all(|it| it.result.is_ok()) && disk.in_flight() == 0);
+        assert_eq!(fs::read(&path).unwrap(), [[8; 4096], [9; 4096]].concat());
+        assert_eq!(disk.degradation(), Some(RING_REFUSED));
+        drop(disk);
+        fs::remove_file(&path).unwrap();
     }
 
     #[test]

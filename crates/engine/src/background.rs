@@ -46,8 +46,8 @@ impl Engine {
         self.doorbell.spin_then_wait(&mut self.spin, TICK_MS, || devices.has_ended())
     }
 
-    /// Says when a device has no room for what is written, and when it has some again. A store that
-    /// is being closed does not wait for ever.
+    /// Says when a device has no room for what is written, and when it has some again, and what
+    /// makes it slow since then. A store that is being closed does not wait for ever.
     pub(crate) fn watch_devices(&mut self) {
         self.tick_allocation();
         match self.devices.tick() {
@@ -57,6 +57,7 @@ impl Engine {
             Some(RoomChange::Came) => self.tell(&Notice::DeviceHasRoom),
             None => {}
         }
+        self.tell_degradation();
         let full = self.devices.lacking_room().filter(|_| self.closing_now());
         if let Some((ticks, error)) = full
             && ticks >= CLOSE_TICKS_MAX

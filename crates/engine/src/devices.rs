@@ -149,6 +149,7 @@ pub(crate) struct Devices {
     /// Syncs that wait for one of these to end.
     syncs_waiting: VecDeque<(Zone, Purpose)>,
     done: Vec<Completion>,
+    is_degradation_told: bool,
     room: LackingRoom,
     pub(crate) allocation: Allocation,
     /// Frames that came with records and may not be in their containers.
@@ -168,6 +169,7 @@ impl Devices {
             syncs: BTreeMap::new(),
             syncs_waiting: VecDeque::new(),
             done: Vec::new(),
+            is_degradation_told: false,
             room: LackingRoom::default(),
             allocation: Allocation::default(),
             carried: Carried::default(),
@@ -472,9 +474,11 @@ impl Devices {
         self.run_now(zone, 0, IoKind::Sync).map(|_| ())
     }
 
-    /// What makes the disk slower than it should be, in a sentence.
-    pub(crate) fn degradation(&self) -> Option<&str> {
-        self.disk.degradation()
+    /// What makes the disk slower than it should be, in a sentence, when that is new.
+    pub(crate) fn new_degradation(&mut self) -> Option<String> {
+        let reason = self.disk.degradation().filter(|_| !self.is_degradation_told)?.to_owned();
+        self.is_degradation_told = true;
+        Some(reason)
     }
 
     fn run_now(

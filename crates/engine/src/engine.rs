@@ -260,8 +260,13 @@ impl Engine {
         if let Err(error) = self.devices.sync_now(zone) {
             self.stop_writing(RequestError::of_device(zone, &error));
         }
-        if let Some(reason) = self.devices.degradation() {
-            self.tell(&Notice::DiskDegraded { reason: reason.to_owned() });
+        self.tell_degradation();
+    }
+
+    /// Says once what makes the disk slower than it should be.
+    pub(crate) fn tell_degradation(&mut self) {
+        if let Some(reason) = self.devices.new_degradation() {
+            self.tell(&Notice::DiskDegraded { reason });
         }
     }
 
