@@ -28,6 +28,7 @@ mod phases;
 mod prefix;
 mod real_disk;
 mod real_fs;
+mod refused_calls;
 mod s3;
 mod s3_door;
 mod seed;
@@ -57,7 +58,7 @@ pub(crate) struct Scenario {
 }
 
 /// They run in this order.
-const SCENARIOS: [Scenario; 17] = [
+const SCENARIOS: [Scenario; 18] = [
     Scenario {
         name: "first-hour",
         shows: "a new user gets from the first command to a backup and back without a guess",
@@ -168,10 +169,16 @@ const SCENARIOS: [Scenario; 17] = [
         needs: &["python3-boto3"],
         run: full_objects::run,
     },
+    Scenario {
+        name: "refused-calls",
+        shows: "a system call that is refused falls back or ends with a sentence, and SIGTERM ends",
+        needs: &["strace", "setpriv"],
+        run: refused_calls::run,
+    },
 ];
 
 /// Scenarios whose short form runs inside `cargo xtask test`.
-const SHORT: [&str; 16] = [
+const SHORT: [&str; 17] = [
     "first-hour",
     "hostile",
     "full",
@@ -188,6 +195,7 @@ const SHORT: [&str; 16] = [
     "kill-objects",
     "kill-replicas",
     "full-objects",
+    "refused-calls",
 ];
 
 /// What a scenario may know of the run it is part of.

@@ -83,6 +83,11 @@ impl Store {
         Ok(store)
     }
 
+    /// The same store, of which servers are this program.
+    pub(crate) fn run_by(&self, tamis: &Path) -> Store {
+        Store { tamis: tamis.to_path_buf(), ..self.clone() }
+    }
+
     /// Starts the server and waits until it answers.
     pub(crate) fn serve(&self, options: &[&str]) -> Result<Server, Failure> {
         let mut server = self.start(options)?;
@@ -214,6 +219,11 @@ impl Server {
             sleep(GLANCE);
         }
         Err(Failure::unmet(format!("a server that says {words:?}"), self.told()?))
+    }
+
+    /// For who waits for its end otherwise.
+    pub(crate) fn child(&mut self) -> &mut Child {
+        &mut self.child
     }
 
     /// Its process.
