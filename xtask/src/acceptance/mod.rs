@@ -178,7 +178,7 @@ const SCENARIOS: [Scenario; 18] = [
 ];
 
 /// Scenarios whose short form runs inside `cargo xtask test`.
-const SHORT: [&str; 17] = [
+const SHORT: [&str; 16] = [
     "first-hour",
     "hostile",
     "full",
@@ -195,7 +195,6 @@ const SHORT: [&str; 17] = [
     "kill-objects",
     "kill-replicas",
     "full-objects",
-    "refused-calls",
 ];
 
 /// What a scenario may know of the run it is part of.
