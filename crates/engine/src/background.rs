@@ -46,6 +46,13 @@ impl Engine {
         self.doorbell.spin_then_wait(&mut self.spin, TICK_MS, || devices.has_ended())
     }
 
+    /// Says once what makes the disk slower than it should be.
+    pub(crate) fn tell_degradation(&mut self) {
+        if let Some(reason) = self.devices.new_degradation() {
+            self.tell(&Notice::DiskDegraded { reason });
+        }
+    }
+
     /// Says when a device has no room for what is written, and when it has some again, and what
     /// makes it slow since then. A store that is being closed does not wait for ever.
     pub(crate) fn watch_devices(&mut self) {

@@ -476,9 +476,8 @@ impl Devices {
 
     /// What makes the disk slower than it should be, in a sentence, when that is new.
     pub(crate) fn new_degradation(&mut self) -> Option<String> {
-        let reason = self.disk.degradation().filter(|_| !self.is_degradation_told)?.to_owned();
-        self.is_degradation_told = true;
-        Some(reason)
+        let reason = self.disk.degradation()?.to_owned();
+        (!std::mem::replace(&mut self.is_degradation_told, true)).then_some(reason)
     }
 
     fn run_now(

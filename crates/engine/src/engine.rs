@@ -263,13 +263,6 @@ impl Engine {
         self.tell_degradation();
     }
 
-    /// Says once what makes the disk slower than it should be.
-    pub(crate) fn tell_degradation(&mut self) {
-        if let Some(reason) = self.devices.new_degradation() {
-            self.tell(&Notice::DiskDegraded { reason });
-        }
-    }
-
     /// Whether the store is closed and steps do nothing any more.
     #[must_use]
     pub fn is_closed(&self) -> bool {
