@@ -68,7 +68,7 @@ pub(crate) fn strange_peer(stream: &UnixStream) -> io::Result<Option<u32>> {
     Ok((!is_believed(peer, geteuid())).then(|| peer.as_raw()))
 }
 
-/// Whoever is root can do everything to a process anyway.
+/// Root can read and change every process, so a client believes it too.
 fn is_believed(peer: Uid, own: Uid) -> bool {
     peer == own || peer == Uid::ROOT
 }

@@ -43,7 +43,7 @@ mod moments {
         // Two look-ups of one bucket, and one of another bucket that overtakes the second.
         let asked = [(Op::Erase, alike(1)), (Op::Read, alike(2)), (Op::Read, spread(3))];
         trace(&folder.join("parking.vcd"), &[alike(1), alike(2), spread(3)], &asked);
-        // So many indices come back that they go to memory.
+        // The indices that come back overflow the on-chip FIFO and go to memory.
         let pages: Vec<Digest> = (0..200).map(spread).collect();
         let asked: Vec<(Op, Digest)> = pages.iter().map(|page| (Op::Erase, *page)).collect();
         trace(&folder.join("spill.vcd"), &pages, &asked);

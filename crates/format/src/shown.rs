@@ -1,6 +1,6 @@
 //! What people see of a text: which characters show themselves, and what stands for the others.
 //!
-//! A text that came from a disk, a peer or whoever gave a name may hold characters that command a
+//! A text that came from a disk, a peer or the giver of a name may hold characters that command a
 //! terminal, turn the direction of what follows, end a line, or take no room at all. Names refuse
 //! them ([`crate::catalog::VolumeName`]), and whatever is printed has them escaped ([`Escaped`]).
 //!

@@ -131,7 +131,7 @@ fn whole_number(value: u64, letters: usize) -> String {
     if digits.len() <= letters { digits } else { String::new() }
 }
 
-/// What `name` makes of each value in so many letters.
+/// Each value as `name` writes it, in at most the letters that fit.
 fn boxes(runs: &[(u64, u64)], y: u64, name: impl Fn(u64, usize) -> String) -> String {
     let mut svg = String::new();
     let mut x = LABEL_WIDTH;

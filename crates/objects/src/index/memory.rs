@@ -22,8 +22,8 @@ pub(crate) type MemoryMap = BTreeMap<TableKey, NewValue>;
 
 /// What an entry takes beside its bytes: two boxes and its share of a node.
 const ENTRY_COST_BYTES: usize = 64;
-/// Changes that are looked at under the lock at a time: nearly all may be removals, which no limit
-/// of values bounds, and whoever applies a batch waits.
+/// Changes that a scan copies under the lock at a time. A limit of values does not bound removals,
+/// and every batch waits for the lock.
 const CHANGES_MAX: usize = if cfg!(test) { 8 } else { 1024 };
 
 /// The key of an entry over all tables.
