@@ -35,6 +35,7 @@ mod places;
 mod plan;
 mod quotas;
 mod read_only;
+mod reference;
 mod removed;
 mod repair;
 mod replaced;
