@@ -1,8 +1,8 @@
 //! Who may import whom: the arrows between rooms, in one table.
 //!
-//! The arrow points down only and siblings never name each other (`docs/architecture.md`). Cargo
-//! already forbids circles; this table forbids every edge that nobody decided on. Dependencies of
-//! tests count as well: a test that needs two rooms belongs to `lab`.
+//! The arrow points down only and siblings never name each other (`docs/design/architecture.md`).
+//! Cargo already forbids circles; this table forbids every edge that nobody decided on.
+//! Dependencies of tests count as well: a test that needs two rooms belongs to `lab`.
 
 use super::finding::Finding;
 use super::workspace::Package;
