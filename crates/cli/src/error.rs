@@ -228,6 +228,11 @@ pub(crate) enum CliError {
     #[error("stopped by a signal before it was done")]
     Interrupted { signal: u8 },
     #[error(
+        "stopped by a signal before it was done, and cut off, for what was under way did not end \
+         within ten seconds: nothing that was durable is lost"
+    )]
+    CutOff { signal: u8 },
+    #[error(
         "damage was found, in {problems} {}: `tamis check --repair` mends what can be mended, and \
          the rest fails its reads",
         if *problems == 1 { "place" } else { "places" }

@@ -1,6 +1,15 @@
 //! SIGINT, SIGTERM, SIGQUIT and SIGHUP: the first asks the running command to end cleanly, a second
 //! ends the process at once. A store survives both; after the second the next opening recovers it.
 //!
+//! ```text
+//! listening ──(signal)──> asked to end ──(command returns)──────────────> ended, store clean
+//!                              ├ 1 s ──> another signal ends it at once ─> ended, store to recover
+//!                              └ 10 s, of who listens by [`Interrupt::listen`] ──────^
+//! ```
+//!
+//! Ten seconds, because what a command waits for may never come: room on a device, the answer of a
+//! server that stands still. Only a server sees to its end itself, for it may have much to write.
+//!
 //! Who signals the process and its group, as `timeout` does, sends the first twice: another one
 //! counts a second later. A hangup counts unless the process was started to outlive its terminal,
 //! as `nohup` does.
@@ -16,9 +25,12 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::error::{CliError, SIGNAL_EXIT_BASE};
+use crate::output;
 
 /// What comes so soon after the first signal is the same one.
 const SAME_SIGNAL: Duration = Duration::from_secs(1);
+/// What a command has for its end, from then on.
+const END_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Whether an end has been asked for.
 #[derive(Clone, Debug, Default)]
@@ -30,8 +42,20 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// From now on the signals are heard here and no longer end the process by themselves.
+    /// From now on the signals are heard here and no longer end the process by themselves, unless
+    /// it takes long to end.
     pub(crate) fn listen() -> Result<Self, CliError> {
+        let interrupt = Self::hear()?;
+        let heard = interrupt.clone();
+        interrupt.on_signal(move || {
+            thread::sleep(SAME_SIGNAL + END_TIME_MAX);
+            heard.cut_off();
+        })?;
+        Ok(interrupt)
+    }
+
+    /// The same for who ends soon whatever happens.
+    pub(crate) fn hear() -> Result<Self, CliError> {
         let interrupt = Self::default();
         interrupt.register().map_err(unheard)?;
         let is_impatience = Arc::clone(&interrupt.is_impatience);
@@ -40,6 +64,14 @@ impl Interrupt {
             is_impatience.store(true, Ordering::Relaxed);
         })?;
         Ok(interrupt)
+    }
+
+    /// Ends the process as a second signal does.
+    fn cut_off(&self) {
+        let signal = self.signal.load(Ordering::Relaxed);
+        let error = CliError::CutOff { signal: u8::try_from(signal).unwrap_or(0) };
+        output::say_failure(&error);
+        signal_hook::low_level::exit(i32::from(error.code()));
     }
 
     fn register(&self) -> io::Result<()> {

@@ -66,11 +66,7 @@ fn main() -> ExitCode {
     match commands::run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if as_json {
-                output::say_json_error(error.to_json());
-            } else {
-                output::say_error(&error);
-            }
+            output::say_failure(&error);
             error.exit_code()
         }
     }

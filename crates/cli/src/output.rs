@@ -14,6 +14,7 @@ use format::shown::Escaped;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::args;
 use crate::error::{CliError, Exit};
 use crate::table::{Table, wrapped};
 
@@ -107,6 +108,14 @@ where
     S: Serializer,
 {
     to.collect_str(&path.as_ref().display())
+}
+
+/// Says why a command failed as its line asks for, to standard error.
+pub(crate) fn say_failure(error: &CliError) {
+    match args::wants_json(std::env::args_os().skip(1)) {
+        true => say_json_error(error.to_json()),
+        false => say_error(error),
+    }
 }
 
 /// Says why a command failed, to standard error.

@@ -14,7 +14,8 @@ use crate::stats::stages::{Clock, CoreStage, StageClock};
 /// flush, or its sync, and one read.
 const LOOKED_FOR_MAX: usize = 2;
 
-/// A close does not wait for a device that has had no room for so many ticks: 10 s.
+/// A close, or what ends before one, does not wait for a device that has had no room for so many
+/// ticks: 10 s.
 const CLOSE_TICKS_MAX: u32 = 100;
 
 impl Engine {
@@ -54,7 +55,8 @@ impl Engine {
     }
 
     /// Says when a device has no room for what is written, and when it has some again, and what
-    /// makes it slow since then. A store that is being closed does not wait for ever.
+    /// makes it slow since then. A store that is being closed, or soon will be, does not wait for
+    /// ever: who asks for the close may first wait for a write.
     pub(crate) fn watch_devices(&mut self) {
         self.tick_allocation();
         match self.devices.tick() {
@@ -65,7 +67,8 @@ impl Engine {
             None => {}
         }
         self.tell_degradation();
-        let full = self.devices.lacking_room().filter(|_| self.closing_now());
+        let ends = self.closing_now() || self.intake.is_close_announced();
+        let full = self.devices.lacking_room().filter(|_| ends);
         if let Some((ticks, error)) = full
             && ticks >= CLOSE_TICKS_MAX
         {

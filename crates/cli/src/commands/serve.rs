@@ -4,8 +4,8 @@
 //! ```text
 //! open (recovering if need be) ── control socket ── doors ── banner ── wait
 //!                                  └ connections of data: to the NBD server as well
-//!      a signal to end ── doors closed ── control socket shut ── engine closed, store clean
-//!      ── requests of the control socket answered
+//!      a signal to end ── engine told that a close comes ── doors closed ── control socket shut
+//!      ── engine closed, store clean ── requests of the control socket answered
 //! ```
 //!
 //! The main thread sleeps; it is woken by a signal or by the end of the engine.
@@ -145,7 +145,7 @@ fn touch_memory(options: Options) {
 
 fn hear_signals(events: Sender<Event>) -> Result<(), CliError> {
     // The flag is not asked here; listening is what makes a second signal end the process.
-    Interrupt::listen()?.on_signal(move || tell(&events, Event::Signal))
+    Interrupt::hear()?.on_signal(move || tell(&events, Event::Signal))
 }
 
 fn tell(events: &Sender<Event>, event: Event) {
@@ -237,6 +237,8 @@ fn serve(
             "closing: what is buffered is written out; another signal, in a second, ends at once",
         );
     }
+    // What the doors wait for may wait for room.
+    client.announce_close();
     doors.stop();
     s3.close();
     memcached.close();

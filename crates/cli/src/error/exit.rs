@@ -36,9 +36,11 @@ impl CliError {
         ExitCode::from(self.code())
     }
 
-    pub(super) fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::Interrupted { signal } => SIGNAL_EXIT_BASE.saturating_add(*signal),
+            Self::Interrupted { signal } | Self::CutOff { signal } => {
+                SIGNAL_EXIT_BASE.saturating_add(*signal)
+            }
             _ => self.exit() as u8,
         }
     }

@@ -35,7 +35,7 @@ impl CliError {
     /// The error as a document has it: its kind, its exit code, its sentence, and its facts.
     pub(crate) fn to_json(&self) -> Value {
         let (kind, exit_code) = match self {
-            Self::Interrupted { .. } => ("interrupted", self.code()),
+            Self::Interrupted { .. } | Self::CutOff { .. } => ("interrupted", self.code()),
             _ => (self.exit().name(), self.code()),
         };
         let mut error = Map::new();

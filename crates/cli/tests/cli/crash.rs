@@ -1,8 +1,14 @@
-//! A server that is killed: the next opening recovers, stale sockets are in nobody's way.
+//! A server that is killed: the next opening recovers, stale sockets are in nobody's way. And one
+//! that stands still: whoever waits for it ends when told to.
 
-use std::process::Command;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use crate::harness::{Folder, Served, installed, noise, tamis};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::harness::{Folder, Served, command, installed, noise, tamis};
 
 #[test]
 fn a_killed_server_leaves_a_store_that_opens() {
@@ -42,4 +48,33 @@ fn what_was_flushed_before_the_kill_is_there_after_it() {
     served.kill();
     tamis(&format!("export {store} disk0 {out}")).ok();
     assert!(std::fs::read(&image).unwrap() == std::fs::read(&out).unwrap());
+}
+
+#[test]
+fn a_command_that_waits_for_an_answer_that_does_not_come_ends_when_told_to() {
+    let folder = Folder::new();
+    let (store, image) = (folder.path("store"), folder.path("in.img"));
+    fs::write(&image, noise(11, 1 << 20)).unwrap();
+    let served = Served::start(&store, "--create --capacity 64M --size 16M");
+    served.send(Signal::STOP);
+    let mut import = command(["import", &store, "v", &image]);
+    let import = import.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let status = format!("/proc/{}/status", import.id());
+    while !hears_termination(&fs::read_to_string(&status).unwrap()) {
+        thread::sleep(Duration::from_millis(10));
+    }
+    kill_process(Pid::from_child(&import), Signal::TERM).unwrap();
+    let ended = import.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(143), "{said}");
+    assert!(said.contains("stopped by a signal before it was done, and cut off"), "{said}");
+    served.send(Signal::CONT);
+    assert_eq!(served.interrupt(), Some(0));
+}
+
+/// Whether SIGTERM has a handler, by what the kernel says of a process.
+fn hears_termination(status: &str) -> bool {
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
+    caught >> (Signal::TERM.as_raw() - 1) & 1 == 1
 }

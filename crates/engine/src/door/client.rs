@@ -148,6 +148,13 @@ impl Client {
         self.intake.abandon();
     }
 
+    /// Says that a close will be asked for, once what is under way has ended. A device that has had
+    /// no room for ten seconds is then waited for no longer: writing stops with
+    /// [`RequestError::DeviceFull`], which ends what is under way and waits.
+    pub fn announce_close(&self) {
+        self.intake.announce_close();
+    }
+
     pub(crate) fn wait_for<A>(&self, send: impl FnOnce(Done<A>)) -> Result<A, RequestError> {
         let (done, pending) = Done::pending();
         send(done);

@@ -72,6 +72,8 @@ pub(crate) struct Intake {
     pub(crate) sync: bool,
     /// Set once: the core ends before its next step.
     abandoned: AtomicBool,
+    /// Set once: a close will be asked for.
+    close_announced: AtomicBool,
     /// Set once: another owner has the store.
     fenced: AtomicBool,
 }
@@ -104,6 +106,7 @@ impl Intake {
             chunk_bytes,
             sync: options.sync,
             abandoned: AtomicBool::new(false),
+            close_announced: AtomicBool::new(false),
             fenced: AtomicBool::new(false),
         }
     }
@@ -116,6 +119,15 @@ impl Intake {
 
     pub(crate) fn is_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Acquire)
+    }
+
+    /// From now on nothing waits for a device without room for longer than a close does.
+    pub(crate) fn announce_close(&self) {
+        self.close_announced.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_close_announced(&self) -> bool {
+        self.close_announced.load(Ordering::Acquire)
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, IntakeState> {

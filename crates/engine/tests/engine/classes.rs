@@ -72,6 +72,29 @@ fn a_close_does_not_wait_for_room_for_ever_and_loses_nothing_that_was_flushed() 
     check_clean(&hand.close());
 }
 
+/// Who asks for a close may have to wait for a flush first, as a bucket does.
+#[test]
+fn what_ends_before_a_close_does_not_wait_for_room_for_ever() {
+    let mut hand = Hand::new(&Wish::default());
+    let volume = hand.volume("v", 64 * MIB);
+    refuse(&hand.disk, DATA, ErrorClass::NoSpace);
+    hand.write(&volume, 0, &fresh(1, 6 * MIB));
+    let flush = hand.flush();
+    for announces in [false, true] {
+        if announces {
+            hand.client.announce_close();
+        }
+        let_time_pass(&mut hand);
+        let_time_pass(&mut hand);
+        let outcome = hand.outcome(flush).map(|outcome| outcome.map(|_| ()));
+        match outcome {
+            None => assert!(!announces, "it waits for ever"),
+            Some(Err(RequestError::DeviceFull { .. })) => assert!(announces),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 /// Fenced by a write or by a read: both stop, what comes later is refused, and the engine ends.
 #[test]
 fn a_store_that_another_owner_has_neither_writes_nor_reads() {
