@@ -30,8 +30,8 @@ use engine::{Completions, Done, Reply};
 
 use crate::hangup::Hangup;
 use crate::load::{Load, READ_BYTES_MAX, REQUESTS_MAX};
-use crate::payload_grace::PayloadGrace;
 use crate::request::{Outcome, Request};
+use crate::shared_grace::SharedGrace;
 use crate::slow_clients::SlowClientPolicy;
 use crate::state::{Batch, State};
 use crate::transport::{Outbox, Transport};
@@ -134,7 +134,7 @@ impl<T: Transport> Connection<T> {
     }
 
     /// What this and other connections have for payloads that do not come.
-    pub(crate) fn payload_grace(&self) -> &PayloadGrace {
+    pub(crate) fn payload_grace(&self) -> &SharedGrace {
         &self.slow_clients.payload_grace
     }
 
@@ -240,7 +240,9 @@ impl<T: Transport> Connection<T> {
 
     /// Whether a client that has taken nothing since `stalled_since` is given up now.
     pub fn gives_up_client(&self, stalled_since: Instant) -> bool {
-        self.slow_clients.gives_up(stalled_since.elapsed(), || self.has_reads_in_flight())
+        let now = Instant::now();
+        let stalled = now.saturating_duration_since(stalled_since);
+        self.slow_clients.gives_up(stalled, now, || self.has_reads_in_flight())
     }
 
     /// There will be no further requests: when what is in flight has been sent, it is over.

@@ -20,7 +20,7 @@
 //!   ([`Transport`]): all generic, so that no request pays for a call through a pointer or for a
 //!   second lock.
 //! * [`SlowClientPolicy`] says how long a client may take nothing while others want its memory;
-//!   [`PayloadGrace`] how long all of them together may hold the write buffer and send nothing.
+//!   [`SharedGrace`] how long all of them together may hold that, or the write buffer.
 //! * [`Errno`] is the one map from the engine's errors to what block clients know.
 //!
 //! Who has a volume open, and since when, is the engine's register: an [`Admission`] holds the
@@ -36,8 +36,8 @@ mod connection;
 mod errno;
 mod hangup;
 mod load;
-mod payload_grace;
 mod request;
+mod shared_grace;
 mod slow_clients;
 mod state;
 mod transport;
@@ -49,8 +49,8 @@ pub use connection::Connection;
 pub use errno::Errno;
 pub use hangup::Hangup;
 pub use load::{Load, READ_BYTES_MAX, REQUESTS_MAX};
-pub use payload_grace::PayloadGrace;
 pub use request::{Operation, Outcome, Request};
+pub use shared_grace::SharedGrace;
 pub use slow_clients::SlowClientPolicy;
 pub use state::Batch;
 pub use transport::{Outbox, Reader, SHORT_READ_BYTES_MAX, Transport};

@@ -1,7 +1,7 @@
 //! Writes: credits before the payload, and payloads that do not come.
 //!
 //! Only the client can make us wait while we hold credits, and not for longer than the grace that
-//! all clients share ([`crate::payload_grace`]): what has come by then is written, and for the rest
+//! all clients share ([`crate::shared_grace`]): what has come by then is written, and for the rest
 //! credits are taken only when it is here, piece by piece. A slow client may take any time, and
 //! nobody waits for it.
 

@@ -23,10 +23,10 @@ use crate::reply::Replies;
 use crate::session::{self, Session, Stream};
 use crate::socket::{READ_TIME, Socket, Watched, time_left};
 use crate::writer;
-use door::{Hangup, PayloadGrace, SlowClientPolicy};
+use door::{Hangup, SharedGrace, SlowClientPolicy};
 
 /// How often a write that waits in transmission looks whether it is waited for.
-const WRITE_TIME: Duration = Duration::from_secs(1);
+const WRITE_TIME: Duration = Duration::from_millis(250);
 /// What a thread of this room needs of stack.
 pub(crate) const STACK_BYTES: usize = 512 << 10;
 
@@ -35,10 +35,11 @@ pub(crate) const STACK_BYTES: usize = 512 << 10;
 pub(crate) struct Times {
     /// To choose its export.
     pub(crate) handshake_max: Duration,
-    /// Until it takes the next bytes of its replies, when others wait for their memory.
-    pub(crate) stalled_max: Duration,
+    /// Until they take the next bytes of their replies, all of them together, when others wait for
+    /// their memory.
+    pub(crate) reply_grace: Arc<SharedGrace>,
     /// For payloads that do not come, all of them together.
-    pub(crate) payload_grace: Arc<PayloadGrace>,
+    pub(crate) payload_grace: Arc<SharedGrace>,
 }
 
 /// What a connection has of the server that it belongs to.
@@ -155,7 +156,7 @@ impl Connection {
         let share_bytes = client.read_share_bytes();
         let engine = client.clone();
         let slow_clients = SlowClientPolicy {
-            stalled_time_max: times.stalled_max,
+            reply_grace: Arc::clone(&times.reply_grace),
             is_memory_wanted: Box::new(move || engine.is_read_memory_wanted()),
             payload_grace: Arc::clone(&times.payload_grace),
         };

@@ -108,19 +108,19 @@ fn send_holding(
 }
 
 fn send_all(link: &Link, mut bytes: &[u8]) -> Result<(), Hangup> {
-    let mut stalled_since = None;
+    let mut stalled_since = Instant::now();
     while !bytes.is_empty() {
         let piece = bytes.get(..PIECE_BYTES_MAX).unwrap_or(bytes);
         match (&*link.transport().socket).write(piece) {
             Ok(0) => return Err(Hangup),
             Ok(sent) => {
                 bytes = &bytes[sent..];
-                stalled_since = None;
+                stalled_since = Instant::now();
             }
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => {}
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                    if link.gives_up_client(*stalled_since.get_or_insert_with(Instant::now)) {
+                    if link.gives_up_client(stalled_since) {
                         return Err(Hangup);
                     }
                 }

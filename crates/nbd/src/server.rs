@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use door::SharedGrace;
 use engine::Client;
 use threads::{AdaptiveSpin, SpinBudget};
 
@@ -58,8 +59,8 @@ pub struct ServerOptions {
     pub half_open_max: usize,
     /// How long a client may take to choose its export.
     pub handshake_time_max: Duration,
-    /// How long a client may take nothing of what it is sent while others wait for the memory of
-    /// its replies.
+    /// How long clients, all of them together, may take nothing of what they are sent while others
+    /// wait for the memory of their replies; when that is spent each has a quarter of a second.
     pub stalled_time_max: Duration,
     /// For how many microseconds a connection polls for its next request before it sleeps, where
     /// that pays ([`threads::AdaptiveSpin`]).
@@ -124,8 +125,8 @@ impl Server {
             client,
             times: Times {
                 handshake_max: options.handshake_time_max,
-                stalled_max: options.stalled_time_max,
-                payload_grace: Arc::default(),
+                reply_grace: Arc::new(SharedGrace::of_replies(options.stalled_time_max)),
+                payload_grace: Arc::new(SharedGrace::of_payloads()),
             },
             spin: AdaptiveSpin::up_to_us(options.poll_us).sharing(budget),
             closing: AtomicBool::new(false),

@@ -225,6 +225,35 @@ fn a_hundred_that_do_not_send_share_one_grace() {
     assert_eq!(first.answer().errno(), 0);
 }
 
+/// Clients that stall in replies, of which the memory for reads holds one at a time.
+const STALLED_REPLIES: usize = 40;
+
+#[test]
+fn those_that_do_not_read_share_one_grace() {
+    let options = ServerOptions {
+        connections_max: 2 * STALLED_REPLIES,
+        stalled_time_max: Duration::from_secs(2),
+        ..ServerOptions::default()
+    };
+    let (_store, server) = Store::serving_with(&[("disk", SIZE_BYTES)], options);
+    let stalled: Vec<_> = (0..STALLED_REPLIES)
+        .map(|_| {
+            let mut peer = Peer::simple(&server, "disk");
+            ask_for(&mut peer, LONG_READ_BYTES);
+            peer
+        })
+        .collect();
+    let begun = Instant::now();
+    let mut honest = Peer::simple(&server, "disk");
+    honest.stream.set_read_timeout(None).unwrap();
+    ask_for(&mut honest, LONG_READ_BYTES);
+    assert_eq!(honest.answer().errno(), 0);
+    honest.receive(LONG_READ_BYTES as usize);
+    // With two seconds each it were eighty.
+    assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    drop(stalled);
+}
+
 #[test]
 fn a_write_that_fails_in_the_middle_is_answered_behind_its_payload() {
     let (store, server) = Store::serving(&[("disk", SIZE_BYTES), ("other", SIZE_BYTES)]);

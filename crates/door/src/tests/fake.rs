@@ -12,7 +12,7 @@ use store::{CreateOptions, Options, Store};
 
 use crate::{
     Admission, Batch, Connection, Errno, Hangup, Load, Operation, Outcome, Reader, Request,
-    SlowClientPolicy, Transport,
+    SharedGrace, SlowClientPolicy, Transport,
 };
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -124,9 +124,9 @@ pub(crate) fn connection_with(
     is_memory_wanted: impl Fn() -> bool + Send + Sync + 'static,
 ) -> Arc<FakeConnection> {
     let slow_clients = SlowClientPolicy {
-        stalled_time_max: Duration::ZERO,
+        reply_grace: Arc::new(SharedGrace::of_replies(Duration::ZERO)),
         is_memory_wanted: Box::new(is_memory_wanted),
-        payload_grace: Arc::default(),
+        payload_grace: Arc::new(SharedGrace::of_payloads()),
     };
     let outbox = FakeOutbox::default();
     Arc::new(Connection::new(Fake::default(), outbox, read_share_bytes, slow_clients))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use door::{Load, READ_BYTES_MAX, SlowClientPolicy};
+use door::{Load, READ_BYTES_MAX, SharedGrace, SlowClientPolicy};
 use engine::{Completions, Reply, RequestError};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 
@@ -25,9 +25,9 @@ fn link() -> (Arc<Link>, UnixStream) {
 
 fn over(socket: Arc<Socket>) -> Arc<Link> {
     let slow_clients = SlowClientPolicy {
-        stalled_time_max: Duration::MAX,
+        reply_grace: Arc::new(SharedGrace::of_replies(Duration::MAX)),
         is_memory_wanted: Box::new(|| false),
-        payload_grace: Arc::default(),
+        payload_grace: Arc::new(SharedGrace::of_payloads()),
     };
     Arc::new(super::link(socket, READ_BYTES_MAX, false, slow_clients))
 }
