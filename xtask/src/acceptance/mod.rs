@@ -178,7 +178,7 @@ const SCENARIOS: [Scenario; 18] = [
 ];
 
 /// Scenarios whose short form runs inside `cargo xtask test`.
-const SHORT: [&str; 16] = [
+const SHORT: [&str; 17] = [
     "first-hour",
     "hostile",
     "full",
@@ -195,6 +195,7 @@ const SHORT: [&str; 16] = [
     "kill-objects",
     "kill-replicas",
     "full-objects",
+    "refused-calls",
 ];
 
 /// What a scenario may know of the run it is part of.
