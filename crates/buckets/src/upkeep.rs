@@ -26,6 +26,9 @@ const STEP_ENTRIES: u64 = 128;
 /// Ranges freed at a time, and how long a step goes on with that: a cache whose items are written
 /// over frees as many as it writes. Ranges may be long, and who deletes the bucket waits for them.
 const TRIM_ENTRIES: u64 = 64;
+/// The same of those that changes have just released, which are short as a rule: many at a time are
+/// freed together with their neighbours.
+const RELEASED_ENTRIES: u64 = 1024;
 const TRIM_TIME: Duration = Duration::from_millis(10);
 /// Pause between two laps in which ranges are looked for, and in how many times the lap's own time:
 /// it passes over every range that was freed since the last merge. What was released a moment ago
@@ -113,7 +116,7 @@ fn trim(bucket: &OpenBucket, turn: &mut Turn) -> Result<bool, BucketsError> {
     let begun = Instant::now();
     let mut freed = 0;
     while begun.elapsed() < TRIM_TIME {
-        let trimmed = bucket.free_released(TRIM_ENTRIES)?;
+        let trimmed = bucket.free_released(RELEASED_ENTRIES)?;
         freed += trimmed.entries;
         if trimmed.is_done {
             let found = look_for_more(bucket, turn)?;

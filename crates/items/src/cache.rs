@@ -101,7 +101,7 @@ impl Cache for ItemsConnection {
     }
 
     fn reset_counts(&mut self) {
-        self.shared.totals.reset();
+        self.shared.totals.reset(self.shared.bucket.expired_objects());
         if let Some(eviction) = &self.shared.eviction {
             eviction.evicted.reset();
         }

@@ -53,6 +53,7 @@ impl Shared {
                 .map_or(bucket.quota_bytes(), |eviction| Some(eviction.bytes_max()))
                 .unwrap_or(0),
             evictions: eviction.map_or(0, |eviction| eviction.evicted.get()),
+            expired: bucket.expired_objects(),
             ..Figures::default()
         })
     }

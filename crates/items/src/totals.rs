@@ -11,6 +11,8 @@ pub(crate) struct Totals {
     pub(crate) stored: Total,
     pub(crate) get_expired: Total,
     pub(crate) get_flushed: Total,
+    /// What the bucket had counted of expired items when the counts began.
+    expired_before: AtomicU64,
 }
 
 /// A count that many threads add to.
@@ -36,8 +38,10 @@ impl Totals {
         self.counts().add(counts);
     }
 
-    pub(crate) fn reset(&self) {
+    /// Begins all counts anew, of a bucket that has counted `expired` items.
+    pub(crate) fn reset(&self, expired: u64) {
         *self.counts() = Counts::default();
+        self.expired_before.store(expired, Ordering::Relaxed);
         for total in [&self.stored, &self.get_expired, &self.get_flushed] {
             total.reset();
         }
@@ -45,7 +49,9 @@ impl Totals {
 
     /// The figures that this knows; all others are those of `figures`.
     pub(crate) fn fill(&self, figures: Figures) -> Figures {
+        let expired_before = self.expired_before.load(Ordering::Relaxed);
         Figures {
+            expired: figures.expired.saturating_sub(expired_before),
             counts: *self.counts(),
             items_total: self.stored.get(),
             get_expired: self.get_expired.get(),

@@ -146,16 +146,12 @@ pub struct Figures {
     pub bytes_max: u64,
     /// Items that went to make room.
     pub evictions: u64,
-    /// Of those, items that nobody had read.
-    pub evicted_unfetched: u64,
     /// Reads of items that had ended.
     pub get_expired: u64,
     /// Reads of items that a flush had removed.
     pub get_flushed: u64,
     /// Items that ended and were removed.
     pub expired: u64,
-    /// The age of the oldest item, in seconds.
-    pub oldest_age_s: u64,
     /// How many items have each length: the upper bound in bytes, and the count.
     pub sizes: Vec<(u64, u64)>,
     /// The address that is listened at, if it is TCP.
@@ -249,8 +245,6 @@ fn general(figures: &Figures, now_s: u64, lines: &mut Lines<'_>) {
     lines.say("bytes", figures.bytes);
     lines.say("curr_items", figures.items);
     lines.say("total_items", figures.items_total);
-    lines.say("expired_unfetched", 0);
-    lines.say("evicted_unfetched", figures.evicted_unfetched);
     lines.say("evictions", figures.evictions);
     lines.say("reclaimed", figures.expired);
 }
@@ -260,10 +254,8 @@ fn items(figures: &Figures, lines: &mut Lines<'_>) {
         return;
     }
     lines.say("items:1:number", figures.items);
-    lines.say("items:1:age", figures.oldest_age_s);
     lines.say("items:1:mem_requested", figures.bytes);
     lines.say("items:1:evicted", figures.evictions);
-    lines.say("items:1:evicted_unfetched", figures.evicted_unfetched);
     lines.say("items:1:reclaimed", figures.expired);
 }
 

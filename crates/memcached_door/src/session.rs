@@ -21,8 +21,10 @@ use crate::socket::Socket;
 const TURN_BYTES: usize = 1 << 20;
 /// The same where connections of several parties take turns: a tenth of a millisecond.
 const SHARED_TURN_BYTES: usize = 128 << 10;
-/// Where they do, more changes than this are made in the pool and not in the turn.
-const SHARED_TURN_CHANGES_MAX: usize = 4;
+/// Where they do, more changes than this are made in the pool and not in the turn: a client that
+/// waits for each answer is spared the hop, and one that sends many at once keeps no thread busy on
+/// which others are answered.
+const SHARED_TURN_CHANGES_MAX: usize = 1;
 /// How often something may be waited for in one job of the pool: a batch, or a part of a value.
 const WAITS_A_JOB: u32 = 4;
 

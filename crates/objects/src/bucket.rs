@@ -39,6 +39,7 @@ mod usage;
 mod versions;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use format::objects::settings::{
     CREATED_SETTING, FIGURES_SETTING, Figures, QUOTA_SETTING, SEGMENTS_AUTO, SEGMENTS_CDC,
@@ -107,10 +108,10 @@ impl BucketOptions {
 /// What is chosen each time a bucket is opened.
 pub type OpenOptions = IndexOptions;
 
-/// Ranges that wait to be freed before changes free some themselves: 16 MiB of short values.
-const RELEASED_MAX: usize = 4096;
+/// Ranges that wait to be freed before changes free some themselves: 64 MiB of short values.
+const RELEASED_MAX: usize = 16_384;
 /// Ranges that a change frees then.
-const FREED_BY_A_CHANGE: u64 = 64;
+const FREED_BY_A_CHANGE: u64 = 256;
 
 /// A bucket, for any number of threads; a clone is the same bucket.
 ///
@@ -157,6 +158,8 @@ struct Core {
     usage: Usage,
     versions: Versions,
     created_unix_ms: Option<u64>,
+    /// Objects removed because their time was over, since the opening.
+    expired: AtomicU64,
 }
 
 impl Bucket {
@@ -207,6 +210,7 @@ impl Bucket {
             usage,
             versions,
             created_unix_ms,
+            expired: AtomicU64::new(0),
         };
         Ok(Self { core: Arc::new(core) })
     }
@@ -246,6 +250,12 @@ impl Bucket {
     #[must_use]
     pub fn figures(&self) -> Figures {
         self.core.usage.figures()
+    }
+
+    /// Objects that [`Bucket::expire_some`] has removed since the opening.
+    #[must_use]
+    pub fn expired_objects(&self) -> u64 {
+        self.core.expired.load(Ordering::Relaxed)
     }
 
     /// Most bytes that objects and parts may have together.

@@ -111,11 +111,11 @@ fn many_changes_at_once_are_not_made_where_another_tenant_has_its_turn() {
     let server = serve(&host, MemcachedOptions::default());
     let mut many = on_each_thread(&server, "ann");
     let mut few = on_each_thread(&server, "robert");
-    many.iter_mut().for_each(|client| client.send("set stuck 0 0 1\r\n1\r\n".repeat(5)));
+    many.iter_mut().for_each(|client| client.send("set stuck 0 0 1\r\n1\r\n".repeat(2)));
     few.iter_mut().for_each(|client| client.say("mn\r\n", "MN\r\n"));
     few.iter_mut().for_each(|client| client.say("get a\r\n", "END\r\n"));
     host.gate.open();
-    many.iter_mut().for_each(|client| client.expect("STORED\r\n".repeat(5)));
+    many.iter_mut().for_each(|client| client.expect("STORED\r\n".repeat(2)));
 }
 
 #[test]
@@ -127,9 +127,9 @@ fn a_tenant_whose_request_waits_has_its_turn_all_the_same() {
     let mut waiting = on_each_thread(&server, "robert");
     waiting.iter_mut().for_each(|client| client.send("mg slow\r\n"));
     others.iter_mut().for_each(|client| client.say("mn\r\n", "MN\r\n"));
-    many.iter_mut().for_each(|client| client.send("set stuck 0 0 1\r\n1\r\n".repeat(5)));
+    many.iter_mut().for_each(|client| client.send("set stuck 0 0 1\r\n1\r\n".repeat(2)));
     others.iter_mut().for_each(|client| client.say("mn\r\n", "MN\r\n"));
     host.gate.open();
-    many.iter_mut().for_each(|client| client.expect("STORED\r\n".repeat(5)));
+    many.iter_mut().for_each(|client| client.expect("STORED\r\n".repeat(2)));
     waiting.iter_mut().for_each(|client| client.expect("EN\r\n"));
 }

@@ -2,6 +2,8 @@
 //!
 //! They are none for every reader already; this gives back what they take.
 
+use std::sync::atomic::Ordering;
+
 use format::objects::expiry::{decode_expiry_key, expiry_key};
 
 use super::error::BucketError;
@@ -87,6 +89,7 @@ impl Core {
             }
         }
         edit.apply()?;
+        self.expired.fetch_add(batch.objects, Ordering::Relaxed);
         expired.objects += batch.objects;
         expired.stale += batch.stale;
         expired.damaged += batch.damaged;

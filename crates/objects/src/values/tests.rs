@@ -8,6 +8,7 @@ mod bucket;
 mod full_store;
 mod long_list;
 mod map_index;
+mod pending;
 mod random_steps;
 mod reading;
 mod recount;

@@ -207,5 +207,6 @@ fn a_damaged_record_stops_no_expiry_of_others() {
     });
     bucket.core.index.apply(damaged.collect(), Durability::Acknowledged).unwrap();
     let expired = bucket.expire_some(NOW_MS + 5, u64::MAX).unwrap();
+    assert_eq!(bucket.expired_objects(), expired.objects);
     assert_eq!((expired.objects, expired.damaged, expired.is_done), (50, 100, true));
 }
