@@ -28,7 +28,8 @@ proptest! {
         index.apply(stored.iter().map(set).collect(), Durability::Acknowledged).unwrap();
         let (mut plain, mut ordered) = (Pending::new(&index), Pending::ordered(&index));
         for (number, change, is_other_table) in steps {
-            let (from, table) = (key(number), if is_other_table { Table::ToFree } else { Table::Free });
+            let table = if is_other_table { Table::ToFree } else { Table::Free };
+            let from = key(number);
             assert_eq!(plain.next(table, &from).unwrap(), ordered.next(table, &from).unwrap());
             for pending in [&mut plain, &mut ordered] {
                 match change {
