@@ -27,7 +27,7 @@ pub struct Client<R = BufReader<UnixStream>, W = UnixStream> {
 }
 
 impl Client {
-    /// Connects to whoever serves the store in `directory`; `None` when nobody does.
+    /// Connects to the server of the store in `directory`; `None` when nobody does.
     ///
     /// # Errors
     /// [`ConnectError`] when a server is there but cannot be spoken to.

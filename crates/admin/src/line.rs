@@ -1,6 +1,6 @@
 //! Messages as lines: one JSON document each, ended by a newline.
 //!
-//! A line is read up to a bound and no further: whoever is at the other end cannot make this side
+//! A line is read up to a bound and no further: the other end cannot make this side
 //! hold more than that.
 
 use std::io::{self, BufRead, ErrorKind, Read, Write};

@@ -1,4 +1,4 @@
-//! A store that is open in this process, for whoever asks here and for its server.
+//! A store that is open in this process, for callers here and for its server.
 
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ const CUT_TIME_MAX: Duration = Duration::from_secs(5);
 const LOOK_TIME: Duration = Duration::from_millis(5);
 
 /// What the server says of itself. It can be set after the server has started: the control socket
-/// is opened first, so that whoever gets through an NBD door finds it open.
+/// is opened first, so that a client that gets through an NBD door finds it open.
 #[derive(Clone, Debug, Default)]
 pub struct SharedStatus(Arc<Mutex<Status>>);
 
@@ -83,7 +83,7 @@ impl Local {
         }
     }
 
-    /// The same of a store that is served: `status` is told to whoever asks, and `grower` makes the
+    /// The same of a store that is served: `status` is told to clients, and `grower` makes the
     /// store larger.
     #[must_use]
     pub fn served(client: engine::Client, status: SharedStatus, grower: Grower) -> Self {

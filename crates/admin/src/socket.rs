@@ -111,7 +111,7 @@ impl ControlSocket {
         self.listener.accept().map(|(stream, _)| stream)
     }
 
-    /// Refuses connections from now on, wakes whoever is in [`ControlSocket::accept`], and removes
+    /// Refuses connections from now on, wakes the thread in [`ControlSocket::accept`], and removes
     /// the socket.
     pub(crate) fn close(&self) {
         // Shutting a listening socket down wakes its accept with an error, on Linux.

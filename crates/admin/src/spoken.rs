@@ -1,7 +1,7 @@
 //! The verbs that are spoken over the control socket, and those who answer and ask them.
 //!
 //! Verbs and their answers are the engine's ([`engine::control`]), and five of the process that
-//! serves the store. Each is listed once, below. Whoever asks holds a [`Control`] and does not know
+//! serves the store. Each is listed once, below. The caller holds a [`Control`] and does not know
 //! whether the store is open in this process ([`Local`]) or in another ([`crate::Client`]).
 
 use buckets::Buckets;

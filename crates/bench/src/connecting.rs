@@ -9,14 +9,14 @@ use std::time::Duration;
 use nbd::client::{Export, Wish, negotiate};
 use nbd::wire::{Command, Request};
 
-/// A server that says nothing for so long is given up.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// A server that says nothing for so long has failed.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A connection to `export` of the server at `socket`, which answers with simple replies.
 pub(crate) fn connect(socket: &Path, export: &str) -> io::Result<(UnixStream, Export)> {
     let stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIME_LIMIT))?;
+    stream.set_write_timeout(Some(TIME_LIMIT))?;
     let wish = Wish { export, ..Wish::default() };
     let facts = negotiate(&mut &stream, &mut &stream, wish).map_err(io::Error::other)?;
     Ok((stream, facts))

@@ -76,7 +76,7 @@ pub(crate) fn preallocate(path: &Path, size_bytes: u64) -> Result<(), Failure> {
 /// Writes the first bytes of a file and forgets how long that took.
 ///
 /// The disk of a virtual machine is often itself a file with holes, in which the first write to a
-/// block takes several times as long as every later one. Whoever gets the fresh blocks would be
+/// block takes several times as long as every later one. A run that gets the fresh blocks would be
 /// measured making the host's file grow.
 pub(crate) fn write_once(path: &Path, size_bytes: u64) -> Result<(), Failure> {
     let size_bytes = size_bytes.next_multiple_of(SEQUENTIAL_BYTES);

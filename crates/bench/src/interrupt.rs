@@ -1,7 +1,7 @@
-//! Whoever ends a run by Ctrl-C or `kill` leaves nothing behind: no mount, no server, no file.
+//! A run that Ctrl-C or `kill` ends leaves nothing behind: no mount, no server, no file.
 //!
 //! A signal only sets a flag. Who works for long asks it and returns [`Failure::Interrupted`];
-//! everything that was made is then removed by whoever made it, as after any other failure. A
+//! everything that was made is then removed by what made it, as after any other failure. A
 //! second signal ends the program at once. All programs are started in groups of their own, so
 //! that a Ctrl-C of the terminal reaches this one only, and the clearing up is not cut short.
 

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// After this a server that neither answers nor ends is given up.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// After this a server that neither answers nor ends is killed.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 /// What the names of all that a run makes begin with, before its number.
 pub(crate) const PREFIX: &str = "bench-";
@@ -119,7 +119,7 @@ impl Server {
     pub(crate) fn stop(mut self) -> Result<(), Failure> {
         output(Command::new("kill").arg("-TERM").arg(self.child.id().to_string()))?;
         let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < TIME_LIMIT {
             if !self.runs() {
                 return Ok(());
             }
@@ -130,7 +130,7 @@ impl Server {
 
     fn wait_until_ready(&mut self) -> Result<(), Failure> {
         let begun = Instant::now();
-        while begun.elapsed() < PATIENCE && self.runs() {
+        while begun.elapsed() < TIME_LIMIT && self.runs() {
             if UnixStream::connect(&self.socket).is_ok() {
                 return Ok(());
             }

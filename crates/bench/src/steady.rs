@@ -1,7 +1,7 @@
 //! Requests at a steady rate that come when they are due, whatever became of those before.
 //!
 //! How long one waited is counted from the moment it was due. Who sends the next when one is
-//! answered asks nothing of a server that stands still, and so leaves out nearly all who would have
+//! answered asks nothing of a server that stalls, and so leaves out nearly all who would have
 //! waited (coordinated omission): a server that stood still for a twentieth of the time had a
 //! slowest hundredth of 0.6 ms by fio, with eight requests under way at most.
 //!
@@ -26,8 +26,8 @@ use crate::source::{CHUNK_BYTES, Chance, fill};
 
 /// Of ten requests so many are reads.
 const READS_OF_TEN: u64 = 7;
-/// After this a server that does not answer is given up.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// After this a server that does not answer has failed.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// How much later than asked the kernel may wake the main thread, and who is started by it.
 const TIMER_SLACK: &str = "/proc/self/timerslack_ns";
 
@@ -96,7 +96,7 @@ impl Steady {
 
     /// How many ns the answers to all that is asked took, each from when it was due.
     fn exchange(&self, mut stream: UnixStream, asked: &[Due]) -> io::Result<[Vec<u64>; 2]> {
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIME_LIMIT))?;
         let (answers, begun) = (stream.try_clone()?, Instant::now());
         let (sent, taken) = thread::scope(|scope| {
             let taking = scope.spawn(|| {

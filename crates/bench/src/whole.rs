@@ -18,7 +18,7 @@
 //!
 //! A turn begins with a new image or store, whose blocks have been written once, and ends with its
 //! removal; so nobody's background work falls into another's turn. The same bytes go to all: seeds
-//! depend on round and job. *Cold* means that whoever serves was started again, and the page cache
+//! depend on round and job. *Cold* means that the server was started again, and the page cache
 //! dropped; *hot* that the range was read right before.
 //!
 //! Processor time is that of the whole machine: kernel threads, servers and fio itself, since file

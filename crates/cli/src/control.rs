@@ -124,7 +124,13 @@ impl Store {
         };
         match self.volumes() {
             Ok(volumes) => {
-                let names: Vec<String> = volumes.into_iter().map(|volume| volume.name).collect();
+                let asked = name.split('@').next();
+                // `tamis volume list` leaves buckets out, and so does this, but for the one asked.
+                let listed = volumes.into_iter().filter(|volume| {
+                    let of = volume.name.split('@').next();
+                    volume.kind == VolumeKind::Block || of == asked
+                });
+                let names: Vec<String> = listed.map(|volume| volume.name).collect();
                 CliError::absent(path, &name, &names)
             }
             Err(_) => error,

@@ -261,7 +261,7 @@ pub(crate) enum CliError {
             ""
         },
         if volumes.is_empty() { String::new() } else {
-            format!("; given up: {}", volumes.join(", "))
+            format!("; abandoned by --without-volume: {}", volumes.join(", "))
         }
     )]
     RepairedWithLosses { chunks: u64, records: u64, journal: bool, volumes: Vec<String> },
@@ -277,7 +277,7 @@ pub(crate) enum CliError {
     NoDataFile { store: PathBuf, file: PathBuf },
     #[error(
         "{name} stays in the store: damage keeps {containers} of its containers as they are; \
-         `tamis scrub` says what is damaged, and `tamis check --repair` gives up what cannot heal"
+         `tamis scrub` says what is damaged, and `tamis check --repair` abandons what cannot heal"
     )]
     DataFileDamaged { name: String, containers: u64 },
     #[error(
@@ -360,7 +360,7 @@ pub(crate) enum CliError {
     System { action: &'static str, source: io::Error },
     #[error(transparent)]
     Unplannable(#[from] Unplannable),
-    #[error("the store's thread ended without a word: this is a defect of tamis, please report it")]
+    #[error("the engine's thread ended without an error: this is a bug of tamis, please report it")]
     EngineVanished,
     #[error("{}{}", .0, way_out::of_plan(.0))]
     Plan(#[from] PlanError),

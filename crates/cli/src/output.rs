@@ -1,5 +1,5 @@
-//! Standard output: results, for people or as JSON. Whoever stopped listening (`| head -1`) is no
-//! failure of ours, but any other way not to write a result is one.
+//! Standard output: results, for people or as JSON. A reader that stopped listening (`| head -1`)
+//! is no failure of ours, but any other way not to write a result is one.
 //!
 //! Everything that commands say passes through here, and this is where it is escaped
 //! ([`format::shown`]): what came from a disk, a peer or a name commands no terminal. In a sentence

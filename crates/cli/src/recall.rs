@@ -1,4 +1,4 @@
-//! Damage that is remembered: whoever opens a store, or scrubs it, has the containers read again
+//! Damage that is remembered: an opening or a scrub of a store has the containers read again
 //! that it is in, so that the engine knows it too.
 //!
 //! The engine is told of none, because reading says what is true now. What may lie beneath a

@@ -8,7 +8,7 @@ use engine::{Client, RequestError, RetireZone};
 use crate::error::CliError;
 
 /// Takes the data zone out of the store at `path`, whose engine `client` asks. Of one that is gone
-/// already only the file is cut: whoever did it was killed before.
+/// already only the file is cut: the command that did it was killed before.
 pub(crate) fn remove_zone(
     path: &Path,
     client: &Client,

@@ -8,7 +8,7 @@
 //! of reading, and damage that is read again is known for certain. A repair that loses something
 //! has it forget what earlier scrubs said; the engine finds what is lost (`scrub_losses.rs`).
 //!
-//! Whoever scrubs holds a lock on the store's directory, so there is one scrub of a store at a
+//! A scrub holds a lock on the store's directory, so there is one scrub of a store at a
 //! time, served or not. The file is written beside itself and renamed, durably: it is there whole
 //! or not, and what a repair has made untrue does not come back.
 //!
@@ -85,7 +85,7 @@ pub(crate) struct ScrubRecord {
     /// Chunks known to be damaged.
     #[serde(with = "admin::json")]
     pub(crate) damaged: Vec<DamagedChunk>,
-    /// Chunks that were given up when a repair last gave up any, if no scrub has come to its end
+    /// Chunks that the last repair that lost any abandoned, if no scrub has come to its end
     /// since.
     pub(crate) gave_up_chunks: Option<u64>,
 }
@@ -209,8 +209,8 @@ impl ScrubRecord {
         })
     }
 
-    /// The same for whoever will save it: a file that cannot be understood is put aside, and never
-    /// written over.
+    /// The same for a caller that will save it: a file that cannot be understood is put aside, and
+    /// never written over.
     ///
     /// # Errors
     /// [`CliError::System`] when it cannot be put aside.
@@ -229,7 +229,7 @@ impl ScrubRecord {
         }
     }
 
-    /// A repair has given up so many chunks, those among them that one before it gave up: what
+    /// A repair has abandoned so many chunks, those among them that one before it abandoned: what
     /// scrubs before it said is true no longer.
     pub(crate) fn repaired(&mut self, gave_up_chunks: u64) {
         self.gave_up_chunks = Some(gave_up_chunks);
@@ -285,7 +285,7 @@ fn put_aside(path: &Path) -> Result<String, CliError> {
     }
 }
 
-/// Held by whoever scrubs the store.
+/// Held by the process that scrubs the store.
 pub(crate) struct ScrubLock {
     _directory: File,
 }

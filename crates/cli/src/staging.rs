@@ -9,7 +9,7 @@ use crate::error::CliError;
 /// No release before this one ended its own names so, and hardly a user does.
 const SUFFIX: &str = "~importing";
 
-/// The end of the name of what an import with `--overwrite` gives up when it comes to its end; no
+/// The end of the name of what an import with `--overwrite` discards when it comes to its end; no
 /// longer than the other.
 const REPLACED_SUFFIX: &str = "~replaced";
 
@@ -107,7 +107,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), CliError> {
 }
 
 /// The same when that is where a volume is to go back to: it would pass for a half. What an import
-/// gave up may be had back.
+/// discarded may be had back.
 pub(crate) fn check_rollback(name: &str) -> Result<(), CliError> {
     if is_replaced(name) { Ok(()) } else { check_name(name) }
 }

@@ -13,7 +13,7 @@ use crate::interrupt::Interrupt;
 const PIECE_BYTES: usize = 64 << 10;
 const PIECES_AHEAD: usize = 16;
 /// How long a signal may go unheard.
-const PATIENCE: Duration = Duration::from_millis(50);
+const TIME_LIMIT: Duration = Duration::from_millis(50);
 
 /// Standard input.
 pub(crate) struct Stdin {
@@ -43,7 +43,7 @@ impl Read for Stdin {
                 return Ok(length);
             }
             self.interrupt.check().map_err(io::Error::other)?;
-            match self.pieces.recv_timeout(PATIENCE) {
+            match self.pieces.recv_timeout(TIME_LIMIT) {
                 Ok(piece) => self.piece = Cursor::new(piece?),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),

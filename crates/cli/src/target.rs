@@ -216,7 +216,7 @@ fn remove_left_over(hidden: &Path) {
         return;
     }
     let Ok(file) = OpenOptions::new().write(true).open(hidden) else { return };
-    // Whoever completes one lets its lock go when it is called something else.
+    // The command that completes one releases its lock when it is called something else.
     if file.try_lock().is_ok() && is_at(&file, hidden) {
         let _ = fs::remove_file(hidden);
     }

@@ -6,7 +6,7 @@
 //! the write buffer.
 //!
 //! A writer that is dropped has nothing in flight any more, whatever has failed: requests that are
-//! still to be done hold the volume, and change it behind whoever goes on from the failure.
+//! still to be done hold the volume, and change it behind a caller that goes on from the failure.
 
 use std::ops::Deref;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -92,7 +92,8 @@ impl Deref for Ended {
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        // A failure has been told to whoever began a request after it, or asked for the end.
+        // A failure has been told to the caller that began a request after it, or asked for the
+        // end.
         let _ = self.wait_below(1);
     }
 }

@@ -19,7 +19,7 @@
 //! is no duplicate of anything ([`crate::write::group`]). Room for what is moved, and why there is
 //! enough: [`crate::collect::room`].
 //!
-//! Whoever wants room before that asks for it ([`crate::collect::step`]), and may have what is
+//! A caller that wants room before asks for it ([`crate::collect::step`]), and may have what is
 //! moved compressed harder: then workers make the frames of each slice anew before it is worked
 //! off, and of those that became shorter the new one is stored.
 

@@ -1,6 +1,6 @@
 //! The control language: what is asked of a store beside its data, each verb with its answer.
 //!
-//! A verb is a plain struct that implements [`Ask`], and its answer is a type: whoever asks gets
+//! A verb is a plain struct that implements [`Ask`], and its answer is a type: the caller gets
 //! that or a [`RequestError`](crate::RequestError), nothing else. A verb travels to the core
 //! together with the [`Done`] that takes its answer ([`Asked`]), so that the two cannot be parted.
 //! The same structs are asked in process ([`Client::ask`](crate::Client::ask)) and, in a form that

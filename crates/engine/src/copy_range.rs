@@ -5,7 +5,7 @@
 //! in the prefix order is in the tables, and nothing behind it is: then the source's map is what
 //! the copy is to see, and its leaves are read. So writes that were acknowledged before the copy
 //! are in it, whatever stage of the write buffer they were in, and later ones are not. Until a
-//! piece has been applied, whoever needs the target's bytes waits: reads, extents, and writes of
+//! piece has been applied, what needs the target's bytes waits: reads, extents, and writes of
 //! sectors ([`crate::write::newest`]).
 //!
 //! ```text

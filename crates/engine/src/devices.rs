@@ -72,7 +72,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// Whether it may fail and the writing goes on: whoever waits for it is told.
+    /// Whether it may fail and the writing goes on: what waits for it is told.
     pub(crate) fn may_fail(&self) -> bool {
         match self {
             Self::Page(_)
@@ -302,7 +302,7 @@ impl Devices {
         self.promised_writes.first().is_none_or(|&tag| tag >= mark)
     }
 
-    /// Whether the journal's device lags behind: whoever has much to record waits.
+    /// Whether the journal's device lags behind: what has much to record waits.
     pub(crate) fn journal_is_behind(&self) -> bool {
         self.journal_bytes_out > JOURNAL_BYTES_OUT_MAX
     }

@@ -14,7 +14,7 @@
 //!                  <- outcome.rs, error.rs, done.rs, ending.rs
 //! ```
 //!
-//! All that several threads touch is here. Whoever asks is answered exactly once, also if the
+//! All that several threads touch is here. A caller is answered exactly once, also if the
 //! engine ends before ([`ending`]).
 
 pub(crate) mod buffer_share;

@@ -370,7 +370,7 @@ impl Engine {
 
     fn page_ended(&mut self, read: PageRead, bytes: Option<&[u8]>) {
         self.counters.table_reads += 1;
-        // A damaged page is remembered by the store: whoever wants it is told.
+        // A damaged page is remembered by the store: what wants it is told.
         let _ = self.state.store.page_arrived(read, bytes.ok_or(()));
         self.reads.retry_parked();
     }

@@ -161,7 +161,7 @@ impl Engine {
                         bucket: number,
                         pages,
                         named_pbn,
-                        aside: (aside || self.verifies()) && named_pbn != Some(pbn.0),
+                        unindexed: (aside || self.verifies()) && named_pbn != Some(pbn.0),
                     }),
                 }
             }

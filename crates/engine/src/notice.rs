@@ -1,4 +1,4 @@
-//! What an engine says of itself while it works, for whoever runs it.
+//! What an engine says of itself while it works, for the operator.
 
 use std::fmt;
 

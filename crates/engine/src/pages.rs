@@ -1,4 +1,4 @@
-//! Table pages as the core wants them: asked for, brought near, held, and missing.
+//! Table pages as the core wants them: asked for, prefetched, held, and missing.
 //!
 //! A step names its pages before it changes anything ([`wanted`]), has those that are here held
 //! while others come ([`held_pages`]), and asks for what later steps will want ([`prefetch`],

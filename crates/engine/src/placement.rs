@@ -388,7 +388,7 @@ impl Placement {
         self.sealed.len() >= SEALED_IN_MEMORY_MAX
     }
 
-    /// Data zones written since they were last asked for. Whoever takes them syncs them, and has
+    /// Data zones written since they were last asked for. The caller syncs them, and has
     /// issued all frames before.
     pub(crate) fn take_unsynced_zones(&mut self) -> BTreeSet<u16> {
         self.unsynced_bytes = 0;

@@ -5,7 +5,7 @@
 //! or a place on disk). Frames that lie next to each other in a container are fetched by one I/O;
 //! those of short reads are held in case they are read again ([`crate::read::frame_cache`]).
 //! The container is pinned while it is read, so that nobody reuses it meanwhile. Decompression is
-//! left to whoever asked ([`crate::ReadPieces::assemble`]).
+//! left to the caller ([`crate::ReadPieces::assemble`]).
 //!
 //! A read that must wait is parked and tried again when pages arrive or chunks are filled. The one
 //! that has waited longest keeps the pages that are here already: were they to leave the cache

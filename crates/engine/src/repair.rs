@@ -50,7 +50,7 @@ pub struct RepairReport {
     /// The journal was gone: the store is as its newest root has it, and nobody knows what was
     /// flushed since.
     pub lost_journal: bool,
-    /// Volumes and snapshots that went: those that were to be given up, and their snapshots.
+    /// Volumes and snapshots that went: those that were to be abandoned, and their snapshots.
     pub given_up: Vec<String>,
     /// Pages of tables that were written.
     pub pages_written: u64,
@@ -61,7 +61,7 @@ pub struct RepairReport {
 /// What a repair goes on without.
 #[derive(Copy, Clone, Debug, Default)]
 pub struct GivenUp<'a> {
-    /// Zones that are gone for good: what stands in them may be anything. Otherwise such a store is
+    /// Zones that are lost: what stands in them may be anything. Otherwise such a store is
     /// refused, so that no chunk is lost because devices have changed places.
     pub zones: &'a [Zone],
     /// Volumes and snapshots that are deleted, a volume with its snapshots: where the tables have
@@ -134,7 +134,7 @@ pub fn repair(
     repair_without(disk, &GivenUp::default(), progress)
 }
 
-/// Repairs a closed store without what is given up.
+/// Repairs a closed store without what is abandoned.
 ///
 /// # Errors
 /// As [`repair`].
@@ -226,7 +226,7 @@ fn refuse_without_room(survey: &Survey, ledger: &Ledger) -> Result<(), RepairErr
     if of_lines.values().sum::<u64>() <= free {
         return Ok(());
     }
-    // Who gives up a volume gives up its snapshots.
+    // Who abandons a volume abandons its snapshots.
     let is_named = |of: Option<VolumeId>| of.is_none_or(|volume| !hit.contains_key(&volume));
     let named = hit.values().filter(|entry| is_named(entry.lineage.snapshot_of));
     let volumes = named.map(|entry| ledger.full_name(entry)).collect();

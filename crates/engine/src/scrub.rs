@@ -4,7 +4,7 @@
 //! Superblock -> Tables (tree by tree, level by level) -> Containers (one a step) -> Losses -> done
 //! ```
 //!
-//! The engine keeps no scrub in its mind. Whoever wants one asks for a *step*
+//! The engine keeps no scrub in its mind. The caller asks for a *step*
 //! ([`ScrubRequest`]) from a [`ScrubPosition`] and gets back what it found and the position
 //! that follows. So the caller, who has a clock, sets the pace; a scrub is interrupted by not
 //! asking on, and resumed, in another process if need be, by asking from the last position.
@@ -15,9 +15,9 @@
 //!   and its container was pinned since before the read: it may have been freed meanwhile, but not
 //!   written again.
 //!   What was moved or forgotten meanwhile is nobody's damage.
-//! * Only what stands still is read: of a container what had reached the device when its turn
+//! * Only what does not change is read: of a container what had reached the device when its turn
 //!   came, of the tables blocks that a live pointer names before and after the read.
-//! * What moves behind the scrub's back was verified by whoever moved it: collection checks every
+//! * What moves behind the scrub's back was verified by what moved it: collection checks every
 //!   frame that it copies. What is new since the scrub began is for the next one.
 //!
 //! Whatever is damaged is healed where a second copy exists: one copy of the geometry from the
@@ -26,7 +26,7 @@
 //! dead chunk is forgotten, so that nothing is mapped to it any more. What is left is remembered
 //! ([`crate::scrub::damage`]): a client that writes the same content again heals it for all. What
 //! only fingerprints show stays known, and is told by each scrub, until they show that it is right.
-//! So is what a repair gave up, until it is written anew ([`crate::scrub::losses`]).
+//! So is what a repair abandoned, until it is written again ([`crate::scrub::losses`]).
 
 mod containers;
 pub(crate) mod damage;
@@ -97,7 +97,7 @@ pub struct DamagedChunk {
     /// Where its frame should be.
     pub container: u32,
     /// Whether its frame may be whole all the same, so that only a scrub with fingerprints sees the
-    /// damage. Whoever did not say may have meant it.
+    /// damage. A caller that did not say may have meant it.
     pub checksum_fits: bool,
 }
 

@@ -11,7 +11,7 @@
 //! before it releases what it replaces. Dead is exactly count 0, and the totals and the live bytes
 //! of containers follow from the transitions alone. A second copy ([`crate::copies`]) lives
 //! as long as it is in its table, and never lies in its chunk's container: a `Move` that brings
-//! both together drops it, whoever moves.
+//! both together drops it, whatever moves.
 
 pub(crate) mod mapping;
 pub(crate) mod scratch;
@@ -480,8 +480,8 @@ impl State {
     }
 }
 
-/// Less of a total. Nothing that this program does brings one below zero, but a root may be sealed
-/// well and count wrongly: a check, which counts for itself, must live to say so.
+/// Less of a total. Nothing that this program does brings one below zero, but a root may have a
+/// valid checksum and count wrongly: a check, which counts for itself, must live to say so.
 pub(crate) fn lower(total: &mut u64, by: u64) {
     *total = total.saturating_sub(by);
 }

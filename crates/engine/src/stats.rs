@@ -314,11 +314,11 @@ pub struct Counters {
     pub lookups_equal: u64,
     /// Chunks whose fingerprint led to other bytes.
     pub lookups_differ: u64,
-    /// Chunks that were stored aside: found by no look-up. Those whose fingerprint led to other
-    /// bytes, and those whose candidate could not be compared or had no reference left.
-    pub chunks_aside: u64,
-    /// Chunks of volumes without deduplication, which were stored without being looked up.
-    pub chunks_unsought: u64,
+    /// Looked-up chunks that were stored unindexed: those whose fingerprint led to other bytes, and
+    /// those whose candidate could not be compared or had no reference left.
+    pub chunks_unindexed: u64,
+    /// Chunks that were stored without a look-up, unindexed too: of volumes without deduplication.
+    pub lookups_skipped: u64,
     /// Frames that were read from the device to be compared with.
     pub chunks_read_to_compare: u64,
     /// Reads by which they came.

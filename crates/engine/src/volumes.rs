@@ -120,7 +120,7 @@ impl Volumes {
         Ok(open)
     }
 
-    /// Opens a volume once more for whoever has it open under this number.
+    /// Opens a volume once more for the client that has it open under this number.
     pub(crate) fn open_again(&mut self, volume: &Arc<VolumeShared>, open_id: u64) -> OpenVolume {
         let opens = volume.opens.list().into_iter();
         // Who has closed it meanwhile may still be sent what it asked for.

@@ -1,6 +1,6 @@
 //! Walks over maps that people ask for: in steps, beside all else.
 //!
-//! Like a scrub, a walk is kept in nobody's mind: whoever wants one asks for step after step, each
+//! Like a scrub, a walk is kept in nobody's mind: the caller asks for step after step, each
 //! from where the one before ended. A step is taken up again whenever pages that it waited for have
 //! come, and lets others have their turn after a few leaves: clients do not wait for it.
 

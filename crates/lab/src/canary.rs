@@ -311,7 +311,7 @@ fn failure_of<T>(seed: u64, run: impl FnOnce() -> Result<T, Failure>) -> Option<
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            ("assertion", text.unwrap_or("a panic without a word").to_owned())
+            ("assertion", text.unwrap_or("a panic without a message").to_owned())
         }
     };
     Some(Found { seed, check, said })

@@ -65,7 +65,7 @@ pub enum Broken {
         answer: String,
     },
     /// Nothing moves any more, and a request has no answer.
-    #[error("the engine stands still with {waiting} requests unanswered")]
+    #[error("the engine stalls with {waiting} requests unanswered")]
     StandsStill {
         /// Requests without an answer.
         waiting: usize,

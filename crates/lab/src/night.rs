@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = true, num_args = 0..=1, default_missing_value = "true",
           action = clap::ArgAction::Set)]
     every_write: bool,
-    /// Crowd all clients into a few chunks, and let them wait for hardly anything.
+    /// Press all clients into a few chunks, and let them wait for hardly anything.
     #[arg(long)]
     crowded: bool,
     /// Empty data files of each store, and take them out.

@@ -121,8 +121,8 @@ pub(crate) struct Oracle {
     pub(crate) zones_gone: u64,
     /// A volume may have been deleted and its chunks not be let go yet.
     deleting: bool,
-    /// A frame may not have been read that was to be compared: what it may be the same as is stored
-    /// aside, and stays so.
+    /// A frame may not have been read that was to be compared: its duplicate is stored unindexed,
+    /// and stays so.
     pub(crate) has_asides: bool,
     /// The newest effect of each register that a request had which failed with the disk: it may
     /// have been done or not.

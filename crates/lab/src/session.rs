@@ -79,7 +79,7 @@ pub(crate) struct Session<'a> {
     pub(crate) scrub: ScrubPosition,
     /// A root slot may have been lost with a crash, and no scrub has mended it yet.
     pub(crate) slot_in_doubt: bool,
-    /// PBNs that a repair gave up.
+    /// PBNs that a repair abandoned.
     pub(crate) given_up: u64,
     /// Scrubs that came to their end.
     pub(crate) scrubbed: u64,
@@ -455,7 +455,7 @@ impl<'a> Session<'a> {
         let tag = done.tag;
         self.opening.client.administer(control::GetStats {}, done);
         if let Ok(Reply::Stats(stats)) = self.wait_for(tag)? {
-            self.expect_unsought(&stats.counters)?;
+            self.expect_skipped_lookups(&stats.counters)?;
             self.figures = stats.counters;
         }
         Ok(())

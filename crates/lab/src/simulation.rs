@@ -124,7 +124,7 @@ pub struct Simulation {
     scrub: ScrubPosition,
     /// A root slot may have been lost with a crash, and no scrub has told of it yet.
     slot_in_doubt: bool,
-    /// PBNs that a repair gave up.
+    /// PBNs that a repair abandoned.
     given_up: u64,
     /// Where in the run we are.
     life: usize,

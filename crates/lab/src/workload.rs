@@ -33,7 +33,7 @@ pub struct Plan {
     pub every_write: bool,
     /// Whether clients hardly ever flush, so that much is not durable when the power goes.
     pub careless: bool,
-    /// Whether clients crowd into a few chunks and hardly wait for anything: parts, reads and whole
+    /// Whether clients press into a few chunks and hardly wait for anything: parts, reads and whole
     /// writes of the same chunks are taken in one step.
     pub crowded: bool,
     /// Whether data zones are emptied and taken out ([`Plan::removing`]).
@@ -42,7 +42,7 @@ pub struct Plan {
     pub shape: Shape,
 }
 
-/// Chunks that a crowd is in, at most.
+/// Chunks that they press into, at most.
 const CROWDED_CHUNKS: u64 = 32;
 
 /// Kinds of stores, in turn by seed.

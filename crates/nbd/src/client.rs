@@ -121,7 +121,7 @@ impl Client {
         self.begin((Command::WriteZeroes, 0), range, &[], Wanted::Nothing, done);
     }
 
-    /// Begins to give up what a range holds.
+    /// Begins to trim a range.
     pub fn begin_trim(&self, offset_bytes: u64, length_bytes: u64, done: Done) {
         let range = (offset_bytes, length_bytes);
         self.begin((Command::Trim, 0), range, &[], Wanted::Nothing, done);

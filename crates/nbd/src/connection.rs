@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use engine::{Client, Ending, OpenVolume};
 use threads::AdaptiveSpin;
 
-use crate::courtesy::{Courtesy, Turns};
+use crate::background_rate::{BackgroundRate, Turns};
 use crate::exports::Offered;
 use crate::handshake::{Agreed, Handshake, NotServed, Step};
 use crate::incoming::Incoming;
@@ -50,7 +50,7 @@ pub(crate) struct Host<'a> {
     pub(crate) closing: &'a AtomicBool,
     pub(crate) times: &'a Times,
     /// Asked by connections in the background.
-    pub(crate) courtesy: &'a dyn Courtesy,
+    pub(crate) background_rate: &'a dyn BackgroundRate,
     /// Takes a place among the connections that are served, when an export has been chosen.
     pub(crate) admit: &'a dyn Fn() -> Result<(), NotServed>,
 }
@@ -69,8 +69,8 @@ pub(crate) struct Connection {
 
 /// What a connection keeps for as long as it lasts.
 ///
-/// Whoever accepts connections makes them for all: the allocator gives each thread pages of its own
-/// for each size, and a page is a huge one as soon as it is touched.
+/// The thread that accepts connections makes them for all: the allocator gives each thread pages of
+/// its own for each size, and a page is a huge one as soon as it is touched.
 pub(crate) struct Buffers {
     incoming: Incoming,
     answers: Box<[u8]>,
@@ -146,7 +146,7 @@ impl Connection {
         host: Host<'_>,
         spin: AdaptiveSpin,
     ) -> Result<(), Hangup> {
-        let Host { client, closing, times, courtesy, .. } = host;
+        let Host { client, closing, times, background_rate, .. } = host;
         self.socket.set_read_timeout(Some(READ_TIME))?;
         self.socket.set_write_timeout(Some(WRITE_TIME))?;
         let structured = agreed.structured;
@@ -174,7 +174,7 @@ impl Connection {
         // The volume stays open until all that was asked of it has been answered.
         let turns = Turns {
             requests: &self.requests,
-            courtesy: self.background.is_some().then_some(courtesy),
+            background_rate: self.background.is_some().then_some(background_rate),
         };
         let mut session = Session::new(client, agreed, stream, closing, turns);
         thread::scope(|scope| {

@@ -1,9 +1,9 @@
 //! The volumes of the engine as exports. Nothing is remembered: a volume that is made or deleted
 //! while the server runs is there or gone for the next client that asks.
 //!
-//! Snapshots are served to whoever names one, and not listed: who takes what is listed for what
-//! there is to attach (and a client that names nothing gets the only volume) means volumes, and
-//! there may be thousands of snapshots.
+//! Snapshots are served to a client that names one, and not listed: who takes what is listed for
+//! what there is to attach (and a client that names nothing gets the only volume) means volumes,
+//! and there may be thousands of snapshots.
 //!
 //! Only disks are exports. A volume of another kind has an owner that keeps its bytes in order, and
 //! for clients of this door it is not there.

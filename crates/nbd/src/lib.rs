@@ -8,7 +8,7 @@
 //!        ├─ session.rs ─ validate.rs    the reader: requests off the socket, to `door` or refused
 //!        │    given_up.rs               whether there still is a client
 //!        │    changed.rs                what differs from a snapshot
-//!        │    courtesy.rs               how connections in the background give way
+//!        │    background_rate.rs         how connections in the background give way
 //!        └─ writer.rs ─ reply.rs        the writer: outcomes of the engine into replies
 //!             link.rs                   over which socket what `door` admits is answered
 //! client.rs                             the other end: who works with a volume of a server
@@ -25,10 +25,10 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+mod background_rate;
 mod changed;
 pub mod client;
 mod connection;
-mod courtesy;
 mod error;
 mod exports;
 mod given_up;

@@ -1,10 +1,11 @@
 //! One connection in transmission: what [`door::Connection`] bounds and wakes, over a socket.
 //!
 //! - Reader, writer and core send, each while it holds `sending`. What the core could send only in
-//!   part leaves its rest there, and whoever sends next sends that first. When the writer has it,
+//!   part leaves its rest there, and the next sender sends that first. When the writer has it,
 //!   the reader leaves its acknowledgements to the writer instead of waiting.
-//! - While a client takes nothing, whoever sends to it looks once a write's time-out whether it is
-//!   given up ([`door::SlowClientPolicy`]), and gives back what waits holds of the write buffer.
+//! - While a client takes nothing, its sender looks once a write's time-out whether it is
+//!   disconnected ([`door::SlowClientPolicy`]), and gives back what waits holds of the write
+//!   buffer.
 
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
@@ -69,7 +70,7 @@ pub(crate) fn link(
 /// Sends `bytes` now. Waits for the client when it does not read.
 ///
 /// # Errors
-/// [`Hangup`] when the client is gone or given up, which aborts the connection.
+/// [`Hangup`] when the client is gone or disconnected, which aborts the connection.
 pub(crate) fn send(link: &Link, bytes: &[u8]) -> Result<(), Hangup> {
     let sending = link.transport().sending.lock().unwrap_or_else(PoisonError::into_inner);
     send_holding(link, sending, bytes)
@@ -136,7 +137,7 @@ fn send_all(link: &Link, mut bytes: &[u8]) -> Result<(), Hangup> {
 
 impl Wire {
     /// Sends the answer, or leaves it to the writer. Of one that was sent in part the rest must be
-    /// the next that is sent, whoever sends.
+    /// the next that is sent, whatever sends.
     pub(crate) fn send_answer(&self, outbox: &mut Outbox, rest: &mut Vec<u8>) {
         let answer = outbox.answer.as_bytes();
         match self.socket.send_at_once(answer) {

@@ -20,7 +20,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 use crate::error::{ListenError, NbdError};
 use crate::socket::Socket;
 
-/// Who may connect to a unix socket, as far as the umask leaves it: whoever may reads and writes
+/// Who may connect to a unix socket, as far as the umask leaves it: who may reads and writes
 /// every volume.
 const MODE: Mode = Mode::from_raw_mode(0o660);
 
@@ -173,7 +173,7 @@ impl Listener {
         }
     }
 
-    /// Refuses connections from now on and wakes whoever is in [`Listener::accept`].
+    /// Refuses connections from now on and wakes the thread in [`Listener::accept`].
     pub(crate) fn close(&self) {
         // Shutting a listening socket down wakes its accept with an error, on Linux.
         let both = rustix::net::Shutdown::Both;

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::background_rate::Activity;
 use crate::connection::Connection;
-use crate::courtesy::Activity;
 use crate::handshake::NotServed;
 use crate::socket::Socket;
 

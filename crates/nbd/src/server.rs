@@ -12,7 +12,7 @@
 //! What bounds connections is in `places.rs`: those that have chosen an export have places of their
 //! own, and those that have not cannot take them. Connections that were accepted elsewhere are
 //! served by an [`Adopter`]: `tamis export` and its like come through the control socket and give
-//! way to clients (`courtesy.rs`).
+//! way to clients (`background_rate.rs`).
 //!
 //! After a stop nothing of this room uses the engine, unless the engine itself does not answer.
 
@@ -28,8 +28,8 @@ use door::SharedGrace;
 use engine::Client;
 use threads::{AdaptiveSpin, SpinBudget};
 
+use crate::background_rate::{BackgroundRate, Gate};
 use crate::connection::{Buffers, Connection, Host, STACK_BYTES, Times};
-use crate::courtesy::{Courtesy, Gate};
 use crate::error::NbdError;
 use crate::handshake::NotServed;
 use crate::listen::{Listen, Listener};
@@ -214,7 +214,7 @@ impl Shared {
         admit: &dyn Fn() -> Result<(), NotServed>,
     ) {
         let Self { client, closing, times, .. } = self;
-        let host = Host { client, closing, times, courtesy: self, admit };
+        let host = Host { client, closing, times, background_rate: self, admit };
         connection.serve(buffers, host, self.spin.clone());
     }
 
@@ -227,9 +227,9 @@ impl Shared {
     }
 }
 
-impl Courtesy for Shared {
-    fn give_way(&self) {
-        self.turn.give_way(|| self.places.activity());
+impl BackgroundRate for Shared {
+    fn await_turn(&self) {
+        self.turn.await_turn(|| self.places.activity());
     }
 }
 
@@ -284,7 +284,7 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(errno, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
 }
 
-/// A file descriptor that is given up to accept a connection for which there is none, so that its
+/// A file descriptor that is closed to accept a connection for which there is none, so that its
 /// client sees it closed and does not wait.
 struct Spare(Option<File>);
 

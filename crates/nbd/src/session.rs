@@ -2,8 +2,9 @@
 //!
 //! What ends at once is answered here: writes that the write buffer took, short reads of what is in
 //! memory, refusals, CACHE. Those answers are gathered while the next request is already here, and
-//! sent before this thread waits for anything. What waits for what, and which client is given up,
-//! is [`door::Admission`]'s to say; when a client counts as gone, [`crate::given_up`]'s.
+//! sent before this thread waits for anything. What waits for what, and which client is
+//! disconnected, is [`door::Admission`]'s to say; when a client counts as gone,
+//! [`crate::given_up`]'s.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +13,8 @@ use std::time::Duration;
 use door::{Admission, Errno, Hangup, Operation};
 use engine::{Client, OpenVolume, ReadPieces, RequestError};
 
+use crate::background_rate::Turns;
 use crate::changed::{Asked, Run, runs_of};
-use crate::courtesy::Turns;
 use crate::given_up::{end_of, has_given_up};
 use crate::handshake::{ALLOCATION_CONTEXT, Agreed, Changed};
 use crate::incoming::Incoming;
@@ -80,7 +81,7 @@ impl<'a> Session<'a> {
     /// Serves requests until the client disconnects.
     ///
     /// # Errors
-    /// [`Hangup`] when it does so without a word, or talks nonsense.
+    /// [`Hangup`] when it does so silently, or talks nonsense.
     pub(crate) fn run(&mut self) -> Result<(), Hangup> {
         let ended = self.serve_all();
         if ended.is_err() {
@@ -97,9 +98,9 @@ impl<'a> Session<'a> {
                 return self.stream.send_answers();
             }
             self.turns.count();
-            if let Some(courtesy) = self.turns.courtesy {
+            if let Some(background_rate) = self.turns.background_rate {
                 self.stream.send_answers()?;
-                courtesy.give_way();
+                background_rate.await_turn();
             }
             if self.closing.load(Ordering::Acquire) {
                 return self.stream.ignore_all();

@@ -15,7 +15,7 @@ use threads::{AdaptiveSpin, BatchPolicy};
 
 use door::Hangup;
 
-/// A peer that vanished without a word is noticed after two minutes, 60 s + 6 x 10 s, if nothing is
+/// A peer that vanished silently is noticed after two minutes, 60 s + 6 x 10 s, if nothing is
 /// on its way to it. If replies are, the kernel sends them again for some 15 minutes
 /// (`net.ipv4.tcp_retries2`). `TCP_USER_TIMEOUT` would end that sooner, and with it the connection
 /// of a client that lives and takes nothing for a while, which is to keep its place.
@@ -78,8 +78,8 @@ impl Socket {
         }
     }
 
-    /// Ends one or both directions and wakes whoever waits on them. That a connection has ended
-    /// already is no failure.
+    /// Ends one or both directions and wakes the threads that wait on them. That a connection has
+    /// ended already is no failure.
     pub(crate) fn shutdown(&self, how: Shutdown) {
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(how),

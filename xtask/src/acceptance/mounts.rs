@@ -93,7 +93,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The kernel lets go of a loop device a little after it was told to.
+    /// The kernel releases a loop device a little after it was told to.
     fn wait_until_unused(&self) -> Result<(), Failure> {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
@@ -103,7 +103,7 @@ impl Disk {
             }
             sleep(Duration::from_millis(20));
         }
-        Err(Failure::unmet("a loop device that lets go", "one that holds on"))
+        Err(Failure::unmet("a loop device that is released", "one that stays"))
     }
 }
 
@@ -204,10 +204,10 @@ fn loops_under(folder: &Path) -> Vec<String> {
     found.into_iter().map(|(device, _)| device.to_owned()).collect()
 }
 
-/// How long whoever used a file system may take to let go of it.
+/// How long the users of a file system may take to release it.
 const UNMOUNT_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Lets go of every mount and loop device under `folder` that an earlier run has left there.
+/// Releases every mount and loop device under `folder` that an earlier run has left there.
 pub(crate) fn release(folder: &Path) {
     let loops = loops_under(folder);
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();

@@ -45,7 +45,7 @@ record! {
         reads, writes, trims, flushes, bytes_read as read_bytes,
         bytes_written as written_bytes, chunks_duplicate, chunks_unique,
         chunks_zero, chunks_absorbed, chunks_spared, lookups_denied, lookups_absent, lookups_equal,
-        lookups_differ, chunks_aside, chunks_unsought, chunks_read_to_compare, comparison_reads,
+        lookups_differ, chunks_unindexed, lookups_skipped, chunks_read_to_compare, comparison_reads,
         comparison_bytes_read as comparison_read_bytes, frames_hit, frames_missed, frames_ahead,
         frames_hit_to_compare,
         frames_ahead_to_compare, merge_reads, chunks_found_by_directory, directories_read,

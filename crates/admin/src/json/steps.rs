@@ -21,7 +21,7 @@ record! {
     }
     ExplainedCopy { container, offset_bytes, length_bytes, zone, zone_offset_bytes }
     ExplainedFrame {
-        codec, stored_bytes, ratio, fingerprint, bucket, pages, named_pbn, aside if true,
+        codec, stored_bytes, ratio, fingerprint, bucket, pages, named_pbn, unindexed if true,
     }
     DifferenceRequest { from, to, lba }
     DifferenceStep { numbers, sizes_bytes, chunk_bytes, ranges, next_lba }
@@ -103,7 +103,7 @@ struct FindingForm {
 struct DamagedForm {
     pbn: u64,
     container: u32,
-    /// Whoever kept none of it may have meant it.
+    /// A client that kept none of it may have meant it.
     #[serde(default = "unsaid")]
     checksum_fits: bool,
 }

@@ -30,7 +30,7 @@ record! {
     VolumeInfo {
         name, id, size_bytes, mapped_bytes, read_only, quota_bytes if some,
         reservation_bytes if some, kind, dedup,
-        compression if some, looks_up, unsought_chunks, domain if some, taken_unix_s if some,
+        compression if some, dedup_active, unindexed_chunks, domain if some, taken_unix_s if some,
         parent if some, origin if some
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The rooms, as the names of their functions begin.
 const ROOMS: [&str; 9] =
     ["engine", "tables", "journal", "containers", "reduce", "disk", "format", "nbd", "bench"];
-/// What the core's thread is in, whoever else it calls.
+/// What the core's thread is in, whatever else it calls.
 const CORE: &str = "engine::engine::Engine::run";
 /// What a worker's thread is in.
 const WORKERS: &str = "reduce::workers";

@@ -5,7 +5,7 @@
 //! that answers many requests together is asked for many together, and neither a system call nor a
 //! wake-up is paid for each. fio's engine for NBD sends and receives each request by itself.
 //!
-//! Sending and receiving both give up after [`PAUSE`], and the other has its turn: a server that
+//! Sending and receiving both stop after [`PAUSE`], and the other has its turn: a server that
 //! does not receive before its replies are taken is no end of both.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -22,10 +22,10 @@ use thiserror::Error;
 use super::load::{Ask, Asks, Durability, Load, Volume};
 use super::rate::{Limit, Rate, together};
 use super::replies::{Ended, InFlight, Replies, ReplyError};
-use crate::connecting::{PATIENCE, connect, disconnect};
+use crate::connecting::{TIME_LIMIT, connect, disconnect};
 use crate::failure::Failure;
 
-/// After so long without progress a call gives up, and the other direction has its turn.
+/// After so long without progress a call stops, and the other direction has its turn.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Received by one call at most: more than a Unix socket holds by default.
 const RECEIVED_BYTES: usize = 512 << 10;
@@ -149,7 +149,7 @@ impl Connection {
             let moved = self.send()? | self.receive()?;
             if moved {
                 progress = Instant::now();
-            } else if progress.elapsed() > PATIENCE {
+            } else if progress.elapsed() > TIME_LIMIT {
                 let waiting = self.out.len() - self.sent_bytes;
                 return Err(ClientError::Silent { waiting });
             }
@@ -251,7 +251,7 @@ impl Connection {
     }
 }
 
-/// Nothing, where the call gave up.
+/// Nothing, where the call stopped.
 fn unless_paused(result: io::Result<usize>) -> io::Result<usize> {
     match result {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {

@@ -1,4 +1,4 @@
-//! What a client asks for, whoever answers: the same requests with the same bytes go to Tamis
+//! What a client asks for, whatever answers: the same requests with the same bytes go to Tamis
 //! through NBD, to the server that does nothing, and to the engine in this process.
 
 use std::sync::Arc;

@@ -76,7 +76,7 @@ impl Shown {
     }
 
     fn remove(mut self) -> Result<(), Failure> {
-        // The kernel lets go of a loop device a little after its mount has gone.
+        // The kernel releases a loop device a little after its mount has gone.
         persist(|| output(Command::new("fusermount3").arg("-u").arg(&self.folder)))?;
         self.runs = false;
         let status = self.nbdfuse.wait().map_err(Failure::file(&self.folder))?;

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use crate::failure::Failure;
 use crate::program::output;
 
-/// After this what does not answer, or is still in use, is given up.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// After this what does not answer, or is still in use, has failed.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A mounted image.
@@ -43,7 +43,7 @@ impl Mounted {
 
     fn undo(&mut self) -> Result<(), Failure> {
         if std::mem::take(&mut self.mounted) {
-            // Whoever used it may have ended a moment ago.
+            // The process that used it may have ended a moment ago.
             persist(|| output(Command::new("umount").arg(&self.folder)))?;
         }
         Ok(())
@@ -57,12 +57,12 @@ impl Drop for Mounted {
     }
 }
 
-/// Tries again until it succeeds, or [`PATIENCE`] ends.
+/// Tries again until it succeeds, or [`TIME_LIMIT`] ends.
 pub(super) fn persist(attempt: impl Fn() -> Result<String, Failure>) -> Result<(), Failure> {
     let begun = Instant::now();
     loop {
         match attempt() {
-            Err(_) if begun.elapsed() < PATIENCE => sleep(PAUSE),
+            Err(_) if begun.elapsed() < TIME_LIMIT => sleep(PAUSE),
             answer => return answer.map(drop),
         }
     }

@@ -99,7 +99,7 @@ pub(super) fn plan(args: &Args) -> Vec<Planned> {
     let mut jobs = sequential_jobs(args).to_vec();
     jobs.extend(random_reads(args));
     jobs.extend(random_writes(args));
-    // Last: whoever has clones writes otherwise.
+    // Last: a volume with clones writes otherwise.
     jobs.push(reads_of_clones(args));
     jobs
 }

@@ -19,7 +19,7 @@ const DATABASE: &str = "postgres";
 const PROGRAMS: &str = "/usr/lib/postgresql";
 /// Less than the data, so that pages are written and read.
 const SETTINGS: [&str; 4] = ["-c", "listen_addresses=", "-c", "shared_buffers=32MB"];
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A running cluster; it is ended when dropped.
@@ -114,7 +114,7 @@ impl Postgres {
             if runs && output(ready.arg("-q").arg("-h").arg(&self.logs)).is_ok() {
                 return Ok(());
             }
-            if !runs || begun.elapsed() > PATIENCE {
+            if !runs || begun.elapsed() > TIME_LIMIT {
                 let said = fs::read_to_string(&log).unwrap_or_default();
                 return Err(Failure::Silent { server: USER, said });
             }
@@ -127,7 +127,7 @@ impl Postgres {
         let asked = output(Command::new("kill").arg(signal).arg(server.id().to_string()));
         let begun = Instant::now();
         while matches!(server.try_wait(), Ok(None)) {
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > TIME_LIMIT {
                 // Its children see that it has gone, and end.
                 let _ = server.kill();
                 let _ = server.wait();

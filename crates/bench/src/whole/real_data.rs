@@ -1,7 +1,7 @@
 //! Real data: each set copied into every system, and out of it again.
 //!
 //! A turn begins with a new system as large as the set, which is copied in (the clock stops when it
-//! is durable). Then whoever serves is started again, what is stored is counted, and all of it is
+//! is durable). Then the server is started again, what is stored is counted, and all of it is
 //! read. A second reading, which no clock runs for, holds every byte to the set's.
 
 use std::path::Path;

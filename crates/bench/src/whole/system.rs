@@ -1,4 +1,4 @@
-//! What a turn needs of whoever takes part.
+//! What a turn needs of each system.
 
 use crate::failure::Failure;
 use crate::fio::{Job, Target};

@@ -47,8 +47,8 @@ Examples:
 A PATTERN is the name of a bucket, the beginning of names and *, or * for all.
 The secret is printed once and never again: put it where the client reads it.
 
-A tenant has a dedup domain of its own, so nobody learns from it, or from his
-own answers, what another tenant stores. All accounts with that domain are the
+A tenant has a dedup domain of its own, so no tenant can tell from answers or
+times what another tenant stores. All accounts with that domain are the
 tenant's, and share its limits. A request of n bytes takes 1/N + n/SIZE seconds
 of its time. Over its rates a tenant is not read from; one that would have to
 wait for more than 30 seconds is told SlowDown.")]
@@ -161,8 +161,8 @@ Examples:
   tamis account set /srv/store acme --bytes 100M/s --quota none
 What is given takes the place of what there was: --read of all patterns for
 reading, --write of all for writing; none stands for no bucket, and for the
-default domain. With --new-keys the keys before open nothing from then on, and
-the new secret is printed once. Limits of a tenant hold from then on, also of
+default domain. With --new-keys the old keys are refused from then on, and the
+new secret is printed once. Limits of a tenant hold from then on, also of
 requests that are under way; its domain is that of its buckets and stays.")]
 #[command(override_usage = "tamis account set [OPTIONS] <STORE> <NAME>")]
 #[command(group(
@@ -195,7 +195,7 @@ pub(crate) struct AccountSetArgs {
 #[command(after_help = "\
 Example:
   tamis account delete /srv/store ci
-Its keys open nothing from then on. At a terminal it asks first; elsewhere, in a
+Its keys are refused from then on. At a terminal it asks first; elsewhere, in a
 script, it needs --yes.")]
 pub(crate) struct AccountDeleteArgs {
     #[command(flatten)]

@@ -64,7 +64,8 @@ pub(crate) struct BucketCreateArgs {
         default_value = "auto"
     )]
     pub(crate) segments: Segments,
-    /// Domain inside which its chunks are deduplicated, and of which nobody outside can learn
+    /// Deduplication domain: its chunks are shared inside the domain only, and times tell nothing
+    /// of it outside
     #[arg(long, value_name = "NAME")]
     pub(crate) domain: Option<String>,
     /// Most bytes that its objects may have together
@@ -178,7 +179,7 @@ pub(crate) struct BucketReplicateArgs {
     pub(crate) off: bool,
 }
 
-/// Let a replica take over from its primary
+/// Promote a replica to primary
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -15,8 +15,8 @@ Examples:
   tamis stats /srv/store
   tamis stats /srv/store --json | jq .reduction_ratio
   tamis stats /srv/store --volumes
-      goes through the maps of all volumes, and says what of each is its own and
-      freed by deletion
+      reads the maps of all volumes, and shows what is unique to each and what
+      deleting it frees
   tamis stats /srv/store --warn 80%
 The UUID in its last line is what messages call the store by that find its disks
 elsewhere. While the store is being served the rates of half a second are shown
@@ -29,7 +29,8 @@ pub(crate) struct StatsArgs {
     /// collection
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) warn: Option<u8>,
-    /// Weigh every volume and snapshot: what is its own, shared, and freed by its deletion
+    /// Show for every volume and snapshot what is unique to it, what it shares, and what deleting
+    /// it frees
     #[arg(long)]
     pub(crate) volumes: bool,
     /// Show tables, caches, what was written, and where time goes, too; of a store that is served
@@ -46,24 +47,24 @@ Examples:
   tamis check /srv/store
   tamis check /srv/store --repair
   tamis check /srv/store --repair --without-zone data.1
-      the device of data.1 is gone for good, and another one is in its place;
-      with journal, what was flushed since the last checkpoint is given up, also
-      if that journal is found later: the store goes on with the other one
+      the device of data.1 is lost, and another one is in its place; with
+      journal, what was flushed since the last checkpoint is lost, even if that
+      journal is found later: the store goes on with the other one
   tamis check /srv/store --repair --without-volume huge
       more of a volume is lost than the tables have room to say: it goes, and
       the others are mended
 Reads all tables, containers and counts, and the indexes of all buckets, and
-changes nothing. Exit code 0 means
-sound, 5 means that damage was found; each piece is named with what it affects:
-volumes, chunks and bytes. With --repair the tables are made again from what is
-intact: reference counts, Hash-PBN and PBN-PBA tables, free PBNs, container
-table, directories, roots, and files that were cut short. Chunks that nothing
-can bring back stay errors when they are read, until they are written again.
-Nothing is overwritten before all is written anew. A bucket with faults gets a
-new index of all records that can be read, and what is lost is named. Exit code
-8 means that all is well again, 9 that something is lost, 5 that damage is left
-which no repair mends, or that the store could not be repaired and is as it was
-(but that a file which was cut short has its length again).")]
+changes nothing. Exit code 0 means sound, 5 means that damage was found; each
+piece is named with what it affects: volumes, chunks and bytes. With --repair
+the tables are made again from what is intact: reference counts, Hash-PBN and
+PBN-PBA tables, free PBNs, container table, directories, roots, and files that
+were cut short. Chunks that nothing can bring back stay errors when they are
+read, until they are written again. Nothing is overwritten before all is written
+again. A bucket with faults gets a new index of all records that can be read,
+and what is lost is named. Exit code 8 means that all is well again, 9 that
+something is lost, 5 that damage is left which no repair mends, or that the
+store could not be repaired and is as it was (but that a file which was cut
+short has its length again).")]
 pub(crate) struct CheckArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -71,10 +72,10 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) repair: bool,
     /// Repair although what stands in this zone (data, data.1, journal) is not what the store wrote
-    /// there, and give up what it held; may be given several times
+    /// there, and abandon what it held; may be given several times
     #[arg(long, value_name = "ZONE", requires = "repair", value_parser = parse_spare_zone)]
     pub(crate) without_zone: Vec<Zone>,
-    /// Give up this volume with its snapshots, or this snapshot, where the tables have no room to
+    /// Abandon this volume with its snapshots, or this snapshot, where the tables have no room to
     /// say what of it is lost; may be given several times
     #[arg(long, value_name = "VOLUME[@SNAPSHOT]", requires = "repair")]
     pub(crate) without_volume: Vec<String>,

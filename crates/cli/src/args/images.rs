@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use images::ImageFormat;
 
-use super::options::{Confirm, EngineArgs, Force, Format};
+use super::options::{Confirm, EngineArgs, Force, Format, memory_as_serve};
 use super::values::{
     Codecs, ImportFormat, VolumeCodec, parse_base, parse_chunk_size, parse_codecs,
     parse_estimate_memory, parse_import_format, parse_threads, parse_volume_codec,
@@ -46,13 +46,14 @@ with --stream or --from is known by its start, and leaves the volume with the
 snapshot that it names; if it is cut or damaged the volume is as before. After
 an import that was killed, run the same command again to resume, unless the
 volume has been rolled back, imported into or had a snapshot taken since. What
---overwrite gives up for VOLUME@B is kept as VOLUME@B~replaced until then; after
+--overwrite discards for VOLUME@B is kept as VOLUME@B~replaced until then; after
 a kill `tamis snapshot rollback` goes back to it. A stream carries no domain:
 --domain names it again. Into a store that is served it goes through the server,
 which puts its clients first; --memory and --threads then mean nothing, and a
 volume that a client has open is refused. With --force an image disconnects the
 clients when it is complete, and a stream before it begins. --compression is for
 a volume that the import makes: it is the volume's own from then on.")]
+#[command(mut_arg("memory", memory_as_serve))]
 pub(crate) struct ImportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
@@ -105,6 +106,7 @@ A store that is served is read through its server, which puts its clients first;
 --memory and --threads then mean nothing. A snapshot is exported as it is, a
 volume that is being written as its parts are when they are read: take a
 snapshot first.")]
+#[command(mut_arg("memory", memory_as_serve))]
 pub(crate) struct ExportArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,

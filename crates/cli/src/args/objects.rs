@@ -104,8 +104,8 @@ Examples:
   tamis rm /srv/store/photos/2026/cat.jpg
   tamis rm -r /srv/store/photos/2026/
 The second deletes all objects whose keys begin so: at a terminal it asks first;
-elsewhere, in a script, it needs --yes. What is deleted is gone for good when
-the command ends; snapshots keep what they hold.")]
+elsewhere, in a script, it needs --yes. A delete is durable when the command
+ends; snapshots keep what they hold.")]
 pub(crate) struct RmArgs {
     /// What to delete
     #[arg(value_name = "STORE/BUCKET/KEY", required = true)]

@@ -1,6 +1,6 @@
 //! Options that several commands have.
 
-use clap::Args;
+use clap::{Arg, Args};
 
 use super::values::{parse_memory, parse_threads};
 
@@ -42,4 +42,9 @@ pub(crate) struct EngineArgs {
     /// are more than one for each 8M of it [default: one for each processor, but no more than that]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<u16>,
+}
+
+/// Where `--memory` is what the help of `tamis serve` explains.
+pub(super) fn memory_as_serve(memory: Arg) -> Arg {
+    memory.help("Memory for the store's caches and buffers, as `tamis serve --memory`")
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use traces::WorkloadKind;
 
-use super::options::{EngineArgs, Format};
+use super::options::{EngineArgs, Format, memory_as_serve};
 use super::values::{
     parse_chunk_size, parse_count, parse_requests, parse_whole_percent, parse_workload,
 };
@@ -34,6 +34,7 @@ read is compared with what was written before it; the duplicates that were found
 with those that are there, unless it is into a --store, which may hold other
 chunks. Where that does not agree the exit code is 5. A cached part of the
 tables of about 3% is what FIDR measured with: choose --memory so.")]
+#[command(mut_arg("memory", memory_as_serve))]
 pub(crate) struct ReplayArgs {
     /// The trace, in the format of FIU's IODedup; - for standard input
     pub(crate) trace: Option<PathBuf>,

@@ -125,9 +125,10 @@ pub(crate) struct ServeArgs {
     pub(crate) max_connections: Option<u16>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
-    /// Microseconds for which a thread looks for its next work before it sleeps, where that has
-    /// paid and nobody else wants the processor: clients who send one request at a time are
-    /// answered sooner, for up to twice the processor time of each; up to 1000, 0 sleeps at once
+    /// Microseconds that a thread polls for work before it sleeps; it polls only where polling has
+    /// shortened waits and the processor is otherwise idle. Clients that send one request at a time
+    /// are answered sooner, for up to twice the processor time of each; up to 1000, 0 sleeps at
+    /// once
     #[arg(long, value_name = "US", default_value_t = 100, value_parser = parse_poll_us)]
     pub(crate) poll_us: u32,
     /// Acknowledge a write only when it is durable: for clients that reconnect by themselves, and

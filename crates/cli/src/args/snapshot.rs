@@ -94,7 +94,7 @@ pub(crate) struct SnapshotDeleteArgs {
     pub(crate) format: Format,
 }
 
-/// Let a volume hold again what a snapshot of it holds
+/// Roll a volume back to a snapshot
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

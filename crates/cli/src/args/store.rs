@@ -40,8 +40,8 @@ Which --fingerprint, for as long as the store lives:
               take longer than blake3
   md5, sha1   to compare with, no more
 Two chunks may share a fingerprint of the last three lines, and anybody can make
-such chunks: these need --verify. With a strong one --verify is for those who do
-not believe hashes.")]
+such chunks: these need --verify. With a strong one --verify rules out that a
+hash collision maps a chunk to other data.")]
 pub(crate) struct InitArgs {
     /// Directory of the store; made if it is not there
     pub(crate) store: PathBuf,
@@ -85,8 +85,9 @@ pub(crate) struct StoreShape {
     /// Compare the bytes as well before a chunk counts as stored already
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Memory, in bits for each stored chunk beside --memory, that spares what is new a look into
-    /// the tables, 2 to 27: 10 are wrong once in a hundred, 16 once in a thousand
+    /// Size of the filter in memory, 2 to 27 bits for each stored chunk, beside --memory; it
+    /// answers most look-ups of new chunks without reading tables: 10 are wrong once in a hundred,
+    /// 16 once in a thousand
     #[arg(long, value_name = "BITS", value_parser = parse_filter_bits, default_value = "10")]
     pub(crate) filter_bits: FilterBlocks,
 }
@@ -143,8 +144,8 @@ to use.")]
 pub(crate) struct GrowArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,
-    /// Room for data in all that the store is to have; needed where files grow, and shared by
-    /// those that are added
+    /// Room for data in all that the store is to have; needed where a file grows or is added,
+    /// not where a device is; files that are added share what it adds
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) capacity: Option<u64>,
     /// Where more data is kept: a file to be made, or a block device, which is used whole; may be

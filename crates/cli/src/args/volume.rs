@@ -63,7 +63,8 @@ pub(crate) struct VolumeCreateArgs {
     /// Room that is its own, as `tamis volume set --reservation`
     #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
     pub(crate) reservation: Option<Quota>,
-    /// Domain inside which its chunks are deduplicated, and of which nobody outside can learn
+    /// Deduplication domain: its chunks are shared inside the domain only, and times tell nothing
+    /// of it outside
     #[arg(long, value_name = "NAME")]
     pub(crate) domain: Option<String>,
     /// Whether duplicates are looked for among its chunks: on, off or auto (`tamis volume set`)
@@ -102,22 +103,22 @@ refused where that room is not free now. What is written over what the volume
 maps takes room as in any volume, and gives back what it replaces unless a
 snapshot or another volume holds that. A reservation is no more than the size
 and the quota; deleting the volume ends it. With --dedup off, what is written to
-the volume from now on is not looked up in the store's tables, and found by
-nobody: for data that is known to have no duplicates, such as encrypted disks,
-it saves the look-up and the table's entry. It is still compressed and checked.
-What the volume holds stays as it is, and shared where it is. With --dedup auto
-it is so only while the volume brings hardly any: every 1024 new chunks (4 MiB
-of 4-KiB chunks) it is chosen anew by the duplicates among an eighth of them,
-which are looked up always; fewer than one in 64, and the others are not. When
-duplicates come back all are looked up again; what was stored meanwhile is found
-only if it was in that eighth. The first volume with off or auto makes the store
-on-disk format 3. With --compression, what the volume brings from now on is
-compressed so, whatever `tamis set` says; store, or default, follows the store
-again. What is stored stays as it is, and a chunk that some volume has stored
-already is shared as that one stored it. Snapshots and clones have the codec of
-their volume; `tamis collect --recompress` moves all data with one codec. The
-first volume with a codec or a reservation makes the store on-disk format 4,
-which older programs refuse.")]
+the volume from now on is not looked up in the store's tables, and later writes
+do not find it: for data that is known to have no duplicates, such as encrypted
+disks, it saves the look-up and the table's entry. It is still compressed and
+checked. What the volume holds stays as it is, and shared where it is. With
+--dedup auto it is so only while the volume brings hardly any: every 1024 new
+chunks (4 MiB of 4-KiB chunks) the choice is made again from the duplicates
+among an eighth of them, which are looked up always; fewer than one in 64, and
+the others are not. When duplicates come back all are looked up again; what was
+stored meanwhile is found only if it was in that eighth. The first volume with
+off or auto makes the store on-disk format 3. With --compression, what the
+volume brings from now on is compressed so, whatever `tamis set` says; store, or
+default, follows the store again. What is stored stays as it is, and a chunk
+that some volume has stored already is shared as that one stored it. Snapshots
+and clones have the codec of their volume; `tamis collect --recompress` moves
+all data with one codec. The first volume with a codec or a reservation makes
+the store on-disk format 4, which older programs refuse.")]
 #[command(override_usage = "tamis volume set [OPTIONS] <STORE> <NAME>")]
 #[command(group(
     ArgGroup::new("what")
@@ -186,7 +187,7 @@ The second cuts off what lies beyond 20 GiB, for good. It is refused while
 clients have the volume open, unless --force disconnects them; at a terminal it
 asks first, elsewhere it needs --yes. A volume grows while clients have it open;
 they see the new size when they connect again. Without --shrink nothing is ever
-cut off, also if somebody else has just made the volume larger than the size
+cut off, even if another command has just made the volume larger than the size
 asked for.")]
 pub(crate) struct VolumeResizeArgs {
     #[command(flatten)]

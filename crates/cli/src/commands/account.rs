@@ -266,7 +266,7 @@ fn delete(args: &AccountDeleteArgs) -> Result<(), CliError> {
     let found = accounts.list()?.into_iter().find(|account| account.name == of.name);
     let account = found.ok_or_else(|| AccountsError::NoSuchAccount { name: of.name.clone() })?;
     check_no_buckets(&of.store, &account)?;
-    let question = format_args!("Delete account {}, whose keys open nothing then?", of.name);
+    let question = format_args!("Delete account {} and revoke its keys?", of.name);
     confirm(&args.confirm, question)?;
     accounts.delete(&of.name)?;
     match of.format.json {

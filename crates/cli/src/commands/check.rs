@@ -285,9 +285,12 @@ fn print_problems(problems: &[Problem]) -> Result<(), CliError> {
 fn print_repair(repaired: &Repaired) -> Result<(), CliError> {
     let Repaired { report, left } = repaired;
     output::print_line(format_args!(
-        "repaired: {} pages of tables and {} directories written anew",
-        human_count(report.pages_written),
-        human_count(report.directories_written),
+        "repaired: {} of tables and {} written again",
+        counted(report.pages_written, "page"),
+        match report.directories_written {
+            1 => "1 directory".to_owned(),
+            count => format!("{} directories", human_count(count)),
+        },
     ))?;
     print_problems(left)
 }

@@ -18,6 +18,8 @@ use crate::size::{human_bytes, human_count};
 use crate::store;
 use crate::table::{Align, Table};
 
+const UNINDEXED: &str = "this chunk is unindexed (stored without an entry in the Hash-PBN table)";
+
 pub(super) fn run(args: &ExplainArgs) -> Result<(), CliError> {
     let (volume, address) = (args.volume.clone(), args.address());
     let asked = |store: &Store| store.ask(Explain { volume, address });
@@ -54,7 +56,7 @@ fn beyond_the_end(args: &ExplainArgs, error: CliError) -> CliError {
     }
 }
 
-/// Zones are called as their files are, for whoever looks into them.
+/// Zones are called as their files are, for a reader of the files.
 fn name_files(explanation: &mut Explanation, path: &Path) {
     let Some(place) = explanation.chunk.as_mut().and_then(|chunk| chunk.place.as_mut()) else {
         return;
@@ -131,8 +133,8 @@ fn frame_rows(table: &mut Table, pbn: u64, frame: &ExplainedFrame) {
     row(table, "frame", "sound", &format!("{codec}, {stored_bytes} bytes, {ratio:.2}x"));
     let names = match frame.named_pbn {
         Some(named) if named == pbn => "names this PBN".to_owned(),
-        Some(named) if frame.aside => format!("names PBN {named}: this chunk is stored aside"),
-        None if frame.aside => "names nothing: this chunk is stored aside".to_owned(),
+        Some(named) if frame.unindexed => format!("names PBN {named}: {UNINDEXED}"),
+        None if frame.unindexed => format!("names nothing: {UNINDEXED}"),
         Some(named) => format!("names PBN {named}: the tables disagree"),
         None => "does not have the fingerprint: the tables disagree".to_owned(),
     };

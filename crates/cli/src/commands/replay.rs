@@ -57,7 +57,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<(), CliError> {
     let interrupt = Interrupt::listen()?;
     if let Some(path) = &args.to {
         return match write_trace(args, path, &interrupt) {
-            // As with results: whoever stopped listening is no failure of ours.
+            // As with results: a reader that stopped listening is no failure of ours.
             Err(CliError::OutputFailed { source, .. })
                 if source.kind() == io::ErrorKind::BrokenPipe =>
             {

@@ -24,7 +24,7 @@ use crate::pace::Pace;
 use crate::progress::{Progress, Unit, human_duration};
 use crate::recall::Remembered;
 use crate::scrub_record::{Finding, ScrubLock, ScrubRecord, ScrubRun, unix_seconds};
-use crate::size::{human_bytes, human_count};
+use crate::size::{counted, human_bytes, human_count};
 use crate::store;
 
 /// Between two times that the position is kept: so much is read again after a crash.
@@ -221,9 +221,9 @@ fn status(args: &ScrubArgs) -> Result<(), CliError> {
     output::print_sentence(match (&record.last, record.gave_up_chunks) {
         (Some(run), _) => format!("the last one ended {}: {}", ago(run), summary(run)),
         (None, Some(chunks)) => format!(
-            "none has come to its end since `tamis check --repair` gave up {} chunks: `tamis \
+            "none has come to its end since `tamis check --repair` abandoned {}: `tamis \
              scrub` says which are lost still",
-            human_count(chunks)
+            counted(chunks, "chunk")
         ),
         (None, None) => "none has come to its end yet".to_owned(),
     })
@@ -285,10 +285,10 @@ fn summary(run: &ScrubRun) -> String {
     };
     let speed = run.bytes_read as f64 / run.seconds.max(1e-3);
     format!(
-        "{found}: {} frames in {} containers and {} pages of tables, {} read in {} ({}/s)",
-        human_count(run.frames),
-        human_count(run.containers),
-        human_count(run.pages),
+        "{found}: {} in {} and {} of tables, {} read in {} ({}/s)",
+        counted(run.frames, "frame"),
+        counted(run.containers, "container"),
+        counted(run.pages, "page"),
         human_bytes(run.bytes_read),
         human_duration(Duration::from_secs_f64(run.seconds.max(0.0))),
         human_bytes(speed as u64),

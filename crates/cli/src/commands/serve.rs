@@ -22,7 +22,7 @@ use admin::{
     Control, ControlError, DataDoor, GetStatus, Grower, Local, Remover, Server as ControlServer,
     SharedCaches, SharedStatus, Status,
 };
-use engine::{Client, Notice, Options, RequestError};
+use engine::{Client, Notice, Options};
 use nbd::{Adopter, Listen, Notices as DoorNotices, Server as NbdServer, ServerOptions};
 use tenants::{Follower, Tenants};
 
@@ -33,6 +33,7 @@ use crate::error::{CliError, PlaceError, way_out};
 use crate::held_directory::HeldDirectory;
 use crate::interrupt::Interrupt;
 use crate::removal::remove_zone;
+use crate::shell::shell_path;
 use crate::store::{self, OpenStore, engine_options};
 use absolute_path::absolute_path;
 use limits::Bounds;
@@ -108,9 +109,9 @@ fn open_and_serve(
     if verbose {
         teller.tell("opening the store");
     }
-    let told = teller.clone();
+    let (told, store) = (teller.clone(), shell_path(&absolute_path(&args.store)));
     let hooks = Hooks {
-        observer: Some(Box::new(move |notice| observe(&told, notice, verbose))),
+        observer: Some(Box::new(move |notice| observe(&told, notice, &store, verbose))),
         when_over: Some(Box::new(engine_ended)),
     };
     let opening = ::store::Options {
@@ -155,17 +156,16 @@ fn tell(events: &Sender<Event>, event: Event) {
 
 /// Tells the operator what nobody else would: at once that writing has stopped or that room runs
 /// out, and the rest when asked for. The core waits for this.
-fn observe(teller: &Teller, notice: &Notice, verbose: bool) {
+fn observe(teller: &Teller, notice: &Notice, store: &str, verbose: bool) {
     match notice {
         Notice::WritingStopped { .. } | Notice::DeviceFull { .. } => {
             teller.tell(format_args!("error: {notice}"));
         }
         Notice::WritesRefused => {
-            let way_out = way_out::of_request(&RequestError::NoSpace);
-            teller.tell(format_args!("error: {notice}{way_out}"));
+            teller.tell(format_args!("error: {notice}{}", way_out::no_space(store)));
         }
         Notice::RoomRunsOut { .. } => {
-            teller.tell(format_args!("warning: {notice} with `tamis grow`"));
+            teller.tell(format_args!("warning: {notice} with `tamis grow {store}`"));
         }
         Notice::TablesUnreadable { .. }
         | Notice::DiskDegraded { .. }

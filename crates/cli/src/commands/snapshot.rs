@@ -186,7 +186,7 @@ fn rollback(args: &SnapshotRollbackArgs) -> Result<(), CliError> {
         if !args.confirm.yes {
             store.check_unopened(volume, args.force)?;
         }
-        let question = format_args!("Give up what {volume} holds, and go back to {name}?");
+        let question = format_args!("Discard what {volume} holds, and roll it back to {name}?");
         confirm(&args.confirm, question)?;
         let id = Some(snapshot.id);
         store.ask_alone(Rollback { snapshot: snapshot.name, volume: None, id }, args.force)

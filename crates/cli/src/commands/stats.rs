@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Counters, ReadCacheFigures, Stats, VolumeInfo, VolumeWeight};
+use engine::{Counters, ReadCacheFigures, RequestError, Stats, VolumeInfo, VolumeWeight};
 use serde::Serialize;
 
 use crate::args::StatsArgs;
@@ -81,8 +81,8 @@ pub(super) fn run(args: &StatsArgs) -> Result<(), CliError> {
     warn(args, &report.stats)
 }
 
-/// What nobody can read any more, as far as that is known. Chunks that a repair gave up are lost as
-/// long as something maps them, which a scrub finds out.
+/// What nobody can read any more, as far as that is known. Chunks that a repair abandoned are lost
+/// as long as something maps them, which a scrub finds out.
 fn lost(stats: &Stats, record: &ScrubRecord) -> Option<String> {
     let given_up = stats.given_up_chunks;
     if given_up == 0 {
@@ -90,7 +90,7 @@ fn lost(stats: &Stats, record: &ScrubRecord) -> Option<String> {
     }
     match record.last.as_ref().filter(|last| last.given_up_chunks == given_up) {
         None => Some(format!(
-            "a repair has given up {}: `tamis scrub` says what is lost with that",
+            "a repair has abandoned {}: `tamis scrub` says what is lost with that",
             counted(given_up, "chunk")
         )),
         Some(last) => match last.lost_chunks() {
@@ -185,7 +185,11 @@ fn text(report: &Report, all: bool) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
     if let Some(reason) = &report.stats.writing_stopped {
-        let stopped = format!("writing has stopped, reads go on: {reason}");
+        // A store that was opened to be read has nothing wrong with it.
+        let stopped = match *reason == RequestError::StoreReadOnly.to_string() {
+            true => format!("read-only: {reason}"),
+            false => format!("writing has stopped, reads go on: {reason}"),
+        };
         let _ = write!(text, "{}\n\n", wrapped(&stopped));
     }
     let _ = write!(text, "{}\n{}", reduction(&report.stats), room(report));
@@ -342,7 +346,11 @@ fn compared(counters: &Counters) -> Table {
     row("new chunks", counters.lookups_absent, "not in the table, which was looked into");
     row("other bytes", counters.lookups_differ, "under the fingerprint of a stored chunk");
     row("same bytes", counters.lookups_equal, "duplicates");
-    row("stored aside", counters.chunks_aside, "new chunks that no look-up will find");
+    row(
+        "unindexed",
+        counters.chunks_unindexed,
+        "new chunks without an entry in the Hash-PBN table",
+    );
     let read = human_bytes(counters.comparison_bytes_read);
     let read = format!("from the device to compare: {read}");
     row("chunks read", counters.chunks_read_to_compare, &read);
@@ -378,8 +386,8 @@ fn written(stats: &Stats) -> Table {
     row("clients wrote", written.client_bytes, "since the store was opened");
     row("duplicate", written.duplicate_bytes, "stored already");
     row("dropped", written.dropped_bytes, "zeros, or written over at once");
-    if stats.counters.chunks_unsought > 0 {
-        let chunks = stats.counters.chunks_unsought;
+    if stats.counters.lookups_skipped > 0 {
+        let chunks = stats.counters.lookups_skipped;
         let note = format!("{} chunks of volumes with --dedup off or auto", human_count(chunks));
         row("not looked up", chunks * u64::from(stats.chunk_bytes), &note);
     }

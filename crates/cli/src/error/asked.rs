@@ -5,7 +5,7 @@ use admin::{ControlError, Refusal, RefusalKind};
 use super::{CliError, Exit};
 
 impl CliError {
-    /// The error as whoever asked over the control socket gets it; it has the same code there.
+    /// The error as a client of the control socket gets it; it has the same code there.
     pub(crate) fn into_refusal(self) -> ControlError {
         let kind = match self.exit() {
             Exit::Usage => RefusalKind::BadRequest,

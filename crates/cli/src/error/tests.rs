@@ -189,7 +189,7 @@ fn sentences_show_the_way_out() {
     let sentence = Some(RequestError::NoSpace.to_string());
     let shown = CliError::Served(ClientError::Refused { errno: 28, sentence }).to_string();
     assert_eq!(shown, CliError::from(RequestError::NoSpace).to_string());
-    assert!(shown.contains("with `tamis grow STORE --capacity SIZE`; if the file"), "{shown}");
+    assert!(shown.contains("with `tamis grow STORE --capacity SIZE`. If the file"), "{shown}");
     let shown = CliError::ServedNoCheck { store: store(), pid: 1234 };
     assert!(shown.to_string().contains("`kill 1234`"), "{shown}");
 }

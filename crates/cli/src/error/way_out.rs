@@ -8,12 +8,10 @@ use format::units::Zone;
 use nbd::NbdError;
 use nbd::client::ClientError;
 
-/// The end of the sentence of a refused request.
+/// The end of the sentence of a refused request. Who asks knows which store STORE is.
 pub(crate) fn of_request(error: &RequestError) -> String {
     match error {
-        RequestError::NoSpace => " with `tamis grow STORE --capacity SIZE`; if the file system \
-                                  under it is full, free room there first"
-            .to_owned(),
+        RequestError::NoSpace => no_space("STORE"),
         RequestError::QuotaExceeded { volume } => {
             format!(" with `tamis volume set STORE {volume} --quota SIZE`")
         }
@@ -29,6 +27,14 @@ pub(crate) fn of_request(error: &RequestError) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// The end of the sentence of a full store, which a shell knows as `store`.
+pub(crate) fn no_space(store: &str) -> String {
+    format!(
+        " with `tamis grow {store} --capacity SIZE`. If the file system under it is full, free \
+         room there first"
+    )
 }
 
 /// The sentence of what went wrong with the bytes of a volume in a store that is served.
@@ -123,8 +129,9 @@ fn of_nbd(error: &NbdError) -> &'static str {
 pub(crate) fn problem(problem: &Problem) -> String {
     match problem {
         Problem::HiddenChunks { volume, lba, count, bytes } => format!(
-            "{count} chunks of volume {volume} from chunk {lba} on ({bytes} bytes) cannot be read \
-             until `tamis check --repair` has mended their tables"
+            "{count} {} of volume {volume} from chunk {lba} on ({bytes} bytes) cannot be read \
+             until `tamis check --repair` has mended their tables",
+            if *count == 1 { "chunk" } else { "chunks" }
         ),
         other => other.to_string(),
     }

@@ -21,6 +21,16 @@ fn closed_and_served(work: impl Fn(&Folder, &str)) {
 }
 
 #[test]
+fn a_volume_that_is_not_there_is_told_of_volumes_and_not_of_buckets() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    tamis(&format!("bucket create {store} photos")).ok();
+    tamis(&format!("volume show {store} photo")).fails(3, "it has none, make one with");
+    tamis(&format!("volume create {store} disk --size 1G")).ok();
+    tamis(&format!("volume show {store} photo")).fails(3, ": there is disk");
+}
+
+#[test]
 fn an_object_is_put_listed_copied_got_and_removed() {
     closed_and_served(|folder, store| {
         tamis(&format!("bucket create {store} photos")).ok();

@@ -64,7 +64,11 @@ fn a_volume_may_have_no_deduplication() {
     let listed = tamis(&format!("volume list {store}")).ok().out;
     assert!(listed.contains("auto"), "{listed}");
     let shown = tamis(&format!("volume show {store} x --json")).ok().json();
-    assert_eq!((&shown["dedup"], &shown["looks_up"]), (&"auto".into(), &true.into()), "{shown}");
+    assert_eq!(
+        (&shown["dedup"], &shown["dedup_active"]),
+        (&"auto".into(), &true.into()),
+        "{shown}"
+    );
     tamis(&format!("volume create {store} y --size 1M --dedup on --no-dedup")).fails(2, "--dedup");
     tamis(&format!("volume set {store} v --dedup maybe")).fails(2, "use on, off or auto");
     tamis(&format!("volume set {store} v")).fails(2, "--dedup");

@@ -212,12 +212,12 @@ fn what_a_repair_gave_up_is_told_by_every_scrub_until_it_is_written_anew() {
     let sound = "all is sound";
     let status = || tamis(&format!("scrub {store} --status")).ok().out;
     let stats = || tamis(&format!("stats {store}")).ok().out;
-    assert!(!status().contains(sound) && status().contains("gave up 2 chunks"), "{}", status());
+    assert!(!status().contains(sound) && status().contains("abandoned 2 chunks"), "{}", status());
     // A second repair does not give them up once more.
     let journal = OpenOptions::new().write(true).open(folder.join("store/journal")).unwrap();
     journal.set_len(8192).unwrap();
     assert_eq!(tamis(&format!("check {store} --repair")).code, Some(9));
-    assert!(status().contains("gave up 2 chunks"), "{}", status());
+    assert!(status().contains("abandoned 2 chunks"), "{}", status());
     assert!(stats().contains("`tamis scrub` says"), "{}", stats());
 
     let in_both = |found: Outcome| {

@@ -120,8 +120,8 @@ fn volumes<V: Spoken>(listed: &[(&str, u32)]) -> V::Answer {
     let volume = |(name, id): &(&str, u32)| {
         json!({
             "name": name, "id": id, "size_bytes": 1 << 20, "mapped_bytes": 0, "read_only": false,
-            "quota_bytes": 4096, "kind": "block", "dedup": "on", "looks_up": true,
-            "unsought_chunks": 0,
+            "quota_bytes": 4096, "kind": "block", "dedup": "on", "dedup_active": true,
+            "unindexed_chunks": 0,
         })
     };
     let answer = match V::NAME {

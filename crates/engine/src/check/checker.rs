@@ -190,7 +190,7 @@ impl Checker {
 
     pub(crate) fn load(&mut self, reads: Vec<PageRead>) -> Result<(), OpenError> {
         match self.loading.load_pages(reads) {
-            // A damaged page is remembered and met again by whoever wants it.
+            // A damaged page is remembered and met again by the next that wants it.
             Ok(()) | Err(OpenError::Page(_)) => Ok(()),
             Err(error) => Err(error),
         }

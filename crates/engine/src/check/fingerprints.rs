@@ -36,7 +36,7 @@ impl Checker {
             let pbn = at as u64;
             match (self.fingerprinted[at], self.asides[at]) {
                 (true, true) => self.found(Problem::EntryOfAside { pbn }),
-                // What was stored aside before the PBN-PBA table said so has none.
+                // What was stored unindexed before the PBN-PBA table said so has none.
                 (false, false) if self.known[at] && !self.geometry.detection.verify => {
                     self.found(Problem::ChunkWithoutEntry { pbn });
                 }

@@ -42,7 +42,7 @@ pub enum Problem {
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     ChunkWithoutEntry { pbn: u64 },
     /// A chunk that is in no other table has a fingerprint all the same.
-    #[error("PBN {pbn} is stored aside, but has an entry in the Hash-PBN table")]
+    #[error("PBN {pbn} is marked as unindexed, but has an entry in the Hash-PBN table")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     EntryOfAside { pbn: u64 },
     /// A chunk's place cannot be.
@@ -82,13 +82,17 @@ pub enum Problem {
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     CopyWithoutChunk { pbn: u64 },
     /// What damage means to a volume: these chunks cannot be read, and nothing brings them back.
-    #[error("{count} chunks of volume {volume} from chunk {lba} on ({bytes} bytes) are lost")]
+    #[error(
+        "{count} {} of volume {volume} from chunk {lba} on ({bytes} bytes) {} lost",
+        if *count == 1 { "chunk" } else { "chunks" }, if *count == 1 { "is" } else { "are" }
+    )]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     LostChunks { volume: String, lba: u64, count: u64, bytes: u64 },
     /// What damage means to a volume until a repair: these chunks cannot be read now.
     #[error(
-        "{count} chunks of volume {volume} from chunk {lba} on ({bytes} bytes) cannot be read \
-         until a repair has mended their tables"
+        "{count} {} of volume {volume} from chunk {lba} on ({bytes} bytes) cannot be read \
+         until a repair has mended their tables",
+        if *count == 1 { "chunk" } else { "chunks" }
     )]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     HiddenChunks { volume: String, lba: u64, count: u64, bytes: u64 },

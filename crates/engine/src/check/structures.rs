@@ -1,6 +1,6 @@
 //! Where in a store's files its structures lie: what a byte belongs to.
 //!
-//! For whoever damages a store to see what comes of it, or wants to know what a bad block hit.
+//! For a test that damages a store to see what comes of it, or wants to know what a bad block hit.
 
 use containers::{directory_of, directory_range, footer};
 use disk::Disk;

@@ -1,7 +1,7 @@
-//! Collection on request: room is made now, container by container, for whoever asks.
+//! Collection on request: room is made now, container by container, for the caller.
 //!
-//! The engine collects by itself when free containers become few. Whoever wants room before, or
-//! wants what is stored compressed harder, asks for *steps* ([`CollectRequest`]), as for
+//! The engine collects by itself when free containers become few. A caller that wants room before,
+//! or wants what is stored compressed harder, asks for *steps* ([`CollectRequest`]), as for
 //! those of a scrub: each is one container, and says where the next begins. So the caller decides
 //! how fast, how far and for how long, and nothing has to be kept in mind. What a step chooses is
 //! worth it, as ever; one that recompresses takes every container in turn, the oldest first.

@@ -40,7 +40,7 @@ macro_rules! verbs {
         }
 
         impl Verb {
-            /// Tells whoever asked that it is not done.
+            /// Tells the caller that it is not done.
             pub(crate) fn fail(self, error: RequestError) {
                 match self {
                     $(Self::$verb(asked) => asked.done.fail(error),)*

@@ -124,7 +124,7 @@ pub struct SetVolumeCompression {
 }
 
 /// Reserves room for a volume: for what it does not map yet of so many bytes, at its worst case, so
-/// that writes of new chunks to it find room whoever else writes.
+/// that writes of new chunks to it find room whatever else writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetReservation {
     /// The volume.

@@ -80,7 +80,7 @@ impl Engine {
         })
     }
 
-    /// Whoever lacks room goes first.
+    /// Those that lack room go first.
     fn has_room_to_copy(&self) -> bool {
         let used_max = f64::from(WARN_PERCENT_DEFAULT[0]) / 100.0;
         self.waiting.is_empty()

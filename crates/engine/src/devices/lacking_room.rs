@@ -4,7 +4,7 @@
 //! sees its writes fail although every promise still holds: nothing was synced since. Such a write
 //! stays in flight for the rest of the engine and is submitted again every few ticks, whole. A disk
 //! promises no order among operations in flight, so a write that takes many attempts is a write
-//! that takes long: whoever waits for it waits, the write buffer fills, and all goes on when there
+//! that takes long: what needs it waits, the write buffer fills, and all goes on when there
 //! is room ([`disk::ErrorClass::NoSpace`] says that a failed attempt takes no effect later).
 //!
 //! ```text
@@ -38,7 +38,7 @@ pub(crate) struct LackingRoom {
     /// Since then.
     ticks: u32,
     is_told: bool,
-    /// Nothing is held any more: failures are for whoever asked.
+    /// Nothing is held any more: failures are for the caller.
     given_up: bool,
 }
 

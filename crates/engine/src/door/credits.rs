@@ -11,11 +11,11 @@
 //!
 //! So nobody waits for bytes that are there for longer than the core works, or sleeps at a time.
 //!
-//! Whoever finds enough takes it, though others wait: to let everybody wait in line would put each
-//! request to sleep. But who has waited longest lets others by until these have taken a part of all
-//! bytes (what it wants itself is counted in), and from then on is *due*: nobody else gets any
-//! before it has its own. So who wants much does not wait for as long as others go on wanting
-//! little, and who wants more than that part is due as soon as it is the first.
+//! A request that finds enough takes it, though others wait: to let everybody wait in line would
+//! put each request to sleep. But who has waited longest lets others by until these have taken a
+//! part of all bytes (what it wants itself is counted in), and from then on is *due*: nobody else
+//! gets any before it has its own. So who wants much does not wait for as long as others go on
+//! wanting little, and who wants more than that part is due as soon as it is the first.
 //!
 //! A task of an executor leaves a waker and is woken when the others are called, to try again. It
 //! has no turn and is never due: a task that nobody polls would hold everybody up.

@@ -1,6 +1,6 @@
 //! Whom to tell when a request has ended.
 //!
-//! Each is told once, whatever becomes of the request: who is dropped without a word, as when the
+//! Each is told once, whatever becomes of the request: who is dropped silently, as when the
 //! core panics over what it had in hands, is told of the close. A request's type says what answers
 //! it. Sinks are shared, and take answers of all types as a [`Reply`]; who asks for one thing and
 //! waits has a [`Pending`] of that type.
@@ -78,7 +78,7 @@ impl<A> Done<A> {
     fn tell(&mut self, outcome: Result<A, RequestError>) {
         match self.whom.take() {
             Some(Whom::Sink(sink, reply)) => sink.complete(self.tag, outcome.map(reply)),
-            // Whoever has gone does not ask any more.
+            // A caller that has gone does not ask any more.
             Some(Whom::Pending(sender)) => drop(sender.send(outcome)),
             None => {}
         }
@@ -91,7 +91,7 @@ impl<A> Drop for Done<A> {
     }
 }
 
-/// The outcome of one request, for whoever waits for it.
+/// The outcome of one request, for the caller that waits for it.
 #[derive(Debug)]
 pub struct Pending<A> {
     outcome: Receiver<Result<A, RequestError>>,

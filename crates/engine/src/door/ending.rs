@@ -61,9 +61,9 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// Whoever asks after the end, or asked before it and was not answered, is told: after a clean
-    /// end those who asked at the last moment, after a panic of this thread all that there are. Who
-    /// asked for what it panicked over has been told by then ([`crate::door::done`]).
+    /// A caller that asks after the end, or asked before and was not answered, is told: after a
+    /// clean end those who asked at the last moment, after a panic of this thread all that there
+    /// are. Who asked for what it panicked over has been told by then ([`crate::door::done`]).
     fn drop(&mut self) {
         let error = RequestError::Closing;
         self.intake.refuse(error.clone());

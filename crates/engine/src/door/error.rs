@@ -254,7 +254,7 @@ pub enum RequestError {
          another store"
     )]
     TooManyDomains,
-    /// Whoever opened the store gave it nothing to make keys from.
+    /// The program that opened the store gave it nothing to make keys from.
     #[error("this program opened the store without a secret for domains")]
     NoSecret,
     /// The size cannot be a volume's.
@@ -390,8 +390,8 @@ pub enum RequestError {
         /// Room for frames in the other data files.
         room_bytes: u64,
     },
-    /// Whoever asked is gone, and it had to wait until then.
-    #[error("the connection was given up while this waited: it was not done, or only a part of it")]
+    /// The caller is gone, and it had to wait until then.
+    #[error("the connection was closed while this waited: it was not done, or only a part of it")]
     GivenUp,
     /// The engine is closing.
     #[error("the store is being closed")]

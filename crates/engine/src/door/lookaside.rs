@@ -15,7 +15,7 @@
 //! gone here, too.
 //!
 //! Invariant: **what a door takes from here is what the core would answer now.** Changes of volumes
-//! are numbered, in one count. Whoever changes what an address holds takes the next number and
+//! are numbered, in one count. A change of what an address holds takes the next number and
 //! *stamps* the address with it, before the change is acknowledged:
 //!
 //! * a write that is acknowledged at the door, under the lock that gives it its place in the queue;

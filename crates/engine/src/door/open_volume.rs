@@ -9,7 +9,7 @@ use crate::door::volume::{VolumeHandle, VolumeShared};
 /// An open volume: the right to send requests to it. Dropping it ends the opening.
 ///
 /// It reads as the [`VolumeHandle`] of the volume; several threads share one behind an [`Arc`].
-/// Whoever drops it while requests are under way is still told of them.
+/// A door that drops it while requests are under way is still told of them.
 ///
 /// ```no_run
 /// # fn run(client: &engine::Client) -> Result<(), engine::RequestError> {
@@ -34,7 +34,7 @@ impl OpenVolume {
         Self { handle: VolumeHandle(Arc::clone(volume)), id }
     }
 
-    /// What is known of the volume, for whoever keeps that longer than the volume open.
+    /// What is known of the volume, for a door that keeps that longer than the volume open.
     #[must_use]
     pub fn handle(&self) -> VolumeHandle {
         self.handle.clone()

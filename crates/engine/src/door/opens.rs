@@ -5,9 +5,9 @@
 //! its name. Nothing else counts: neither a plain handle that somebody kept, nor an answer that
 //! waits to be sent, nor what the engine holds of the volume for itself.
 //!
-//! Requests take an `&OpenVolume`. So whoever is not listed sends nothing: once the core has seen
-//! an empty list, all requests to the volume are in its queues ([`Engine::has_requests_to`]), and
-//! further ones come only behind another opening, which the core itself carries out.
+//! Requests take an `&OpenVolume`. So a client that is not listed sends nothing: once the core has
+//! seen an empty list, all requests to the volume are in its queues ([`Engine::has_requests_to`]),
+//! and further ones come only behind another opening, which the core itself carries out.
 //!
 //! [`OpenVolume`]: crate::door::open_volume::OpenVolume
 //! [`Engine::has_requests_to`]: crate::engine::Engine::has_requests_to
@@ -30,7 +30,7 @@ pub struct Opener {
 }
 
 impl Opener {
-    /// Whoever is described like this, since that second.
+    /// The client that is described so, since that second.
     #[must_use]
     pub fn new(who: impl Into<String>, since_unix_s: u64) -> Self {
         Self { who: who.into(), since_unix_s }

@@ -1,6 +1,6 @@
 //! What a request comes back with.
 //!
-//! The core only thinks: a read's reply carries compressed frames and buffered chunks, and whoever
+//! The core only thinks: a read's reply carries compressed frames and buffered chunks, and who
 //! asked puts them together with [`ReadPieces::assemble`] on its own thread. Decompression and
 //! verification therefore run in parallel and cost the core nothing.
 
@@ -71,10 +71,10 @@ pub struct VolumeInfo {
     /// What its new frames are compressed with; none: with what the store's are.
     pub compression: Option<Compression>,
     /// Whether all its new chunks are looked up now, which `auto` changes.
-    pub looks_up: bool,
+    pub dedup_active: bool,
     /// Chunks that were stored without a look-up since the store was opened, or the switch last
     /// turned.
-    pub unsought_chunks: u64,
+    pub unindexed_chunks: u64,
     /// The domain whose chunks it shares; none: the default one.
     pub domain: Option<String>,
     /// Of a snapshot, when it was taken, in seconds since 1970; 0 when nobody knows.
@@ -248,13 +248,14 @@ impl ReadPieces {
         self.parts.iter().map(|part| part.take_bytes as usize).sum()
     }
 
-    /// What the read holds of the memory for reads: for whoever keeps bytes that were made of it.
+    /// What the read holds of the memory for reads: for a door that keeps bytes that were made of
+    /// it.
     #[must_use]
     pub fn into_permit(self) -> Option<Permit> {
         self.permit
     }
 
-    /// From now on it holds no more than it takes: for whoever may keep it for long. A chunk of the
+    /// From now on it holds no more than it takes: for a door that may keep it long. A chunk of the
     /// write buffer holds the memory of its whole write, which all writers wait for, and a frame
     /// that was read ahead a whole stretch.
     pub fn keep_own_bytes(&mut self) {

@@ -114,7 +114,7 @@ impl fmt::Debug for Reservation {
 }
 
 impl Drop for Reservation {
-    /// Gives back what was not written, and whoever waits for room hears of it.
+    /// Gives back what was not written, and what waits for room hears of it.
     fn drop(&mut self) {
         if !mutant!(KeepsReservation) {
             (self.give_back)(self.left());

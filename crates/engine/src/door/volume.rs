@@ -284,7 +284,7 @@ impl VolumeHandle {
         self.0.quota_bytes()
     }
 
-    /// Whether so much waits for its quota that whoever wants to write more should take no memory
+    /// Whether so much waits for its quota that a client that writes more should take no memory
     /// for it yet. It may last as long as a deletion.
     #[must_use]
     pub fn holds_writers_up(&self) -> bool {

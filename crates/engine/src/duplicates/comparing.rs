@@ -262,7 +262,7 @@ impl Engine {
         }
     }
 
-    /// What a read tells whoever asked, a comparison tells the list of what is damaged.
+    /// What a read tells the caller, a comparison tells the list of what is damaged.
     fn note_damaged_candidate(&mut self, pbn: Pbn, container: ContainerId, evidence: Evidence) {
         self.intake.expanding.damaged.fetch_add(1, Ordering::Relaxed);
         let entry = pbn_pba::get(&self.state.store, pbn);
@@ -299,7 +299,7 @@ impl Engine {
             (outcome, _) => {
                 self.counters.lookups_differ += u64::from(outcome == Outcome::Differs);
                 self.counters.chunks_unique += 1;
-                self.counters.chunks_aside += 1;
+                self.counters.chunks_unindexed += 1;
                 Plan::Aside { pbn: self.allocate_pbn(), frame: planned.next_frame() }
             }
         }
@@ -350,7 +350,7 @@ mod tests {
                 (read, client.stats().unwrap())
             });
             assert!(read == chunk, "other bytes at {references}");
-            assert_eq!(stats.counters.chunks_aside, asides, "at {references}");
+            assert_eq!(stats.counters.chunks_unindexed, asides, "at {references}");
             let after = pbn_pba::get(&engine.state.store, pbn).unwrap();
             assert_eq!(after.references, REFERENCES_FULL, "at {references}");
         }

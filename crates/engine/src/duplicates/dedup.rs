@@ -4,7 +4,7 @@
 //! collision is where bytes are compared: they are not looked up, and the Hash-PBN table gets no
 //! entry of them (`group.rs`). In all else one is a chunk like any other: it has a fingerprint, in
 //! its directory and in the journal, and its entry in the PBN-PBA table says that it is aside. So a
-//! check knows which chunks may be without an entry, and whoever forgets one takes nobody else's
+//! check knows which chunks may be without an entry, and forgetting one takes nobody else's
 //! entry back.
 //!
 //! A write may ask for the same of its own chunks ([`crate::WriteOptions`]): the hint lies in their

@@ -102,7 +102,7 @@ impl Engine {
     }
 
     /// A dead chunk in a container that is damaged may have no frame any more: it is listed as
-    /// damaged, so that whoever writes it again has it stored. Its page is here.
+    /// damaged, so that the next write of it has it stored. Its page is here.
     pub(crate) fn doubt_dead(&mut self, pbn: Pbn) {
         if let Some(PbaEntry { references: 0, pba, .. }) = pbn_pba::get(&self.state.store, pbn)
             && self.placement.space.is_damaged(pba.container)

@@ -2,7 +2,7 @@
 //!
 //! A domain is no thing of its own: it is what versions in the catalog say they are in. It begins
 //! with the first volume that is made in it and ends with its last version; its number is never
-//! used again, so whoever takes its name later shares nothing with what it left behind. A volume's
+//! used again, so what takes its name later shares nothing with what it left behind. A volume's
 //! domain never changes, and snapshots and clones are in the domain of what they came from: so a
 //! map names chunks of one domain only.
 //!

@@ -28,7 +28,7 @@ impl PendingChunks {
         self.places.remove(hash, place.low());
     }
 
-    /// Brings near what look-ups of these begin with.
+    /// Prefetches what look-ups of these begin with.
     pub(crate) fn touch_all(&self, hashes: &[u64]) {
         self.places.touch_all(hashes.iter().copied());
     }

@@ -145,7 +145,7 @@ impl Engine {
         self.devices.allocation.zones().iter().any(|zone| zone.is_under_way)
     }
 
-    /// Opens nothing in the zone from now on; false while what clients were promised needs it.
+    /// Opens no container in the zone from now on; false while what clients were promised needs it.
     fn leave(&mut self, zone: u16) -> Result<bool, RequestError> {
         self.check_can_leave(zone)?;
         if !self.journal_has_room(CHANGES_OF_LEAVING * CHANGE_BYTES_MAX) {

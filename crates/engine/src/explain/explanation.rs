@@ -111,9 +111,9 @@ pub struct ExplainedFrame {
     pub pages: Vec<ExplainedPage>,
     /// What the table has the fingerprint name: this chunk, if all is well.
     pub named_pbn: Option<u64>,
-    /// Whether the chunk is stored aside: its fingerprint leads to other bytes, or did when it was
+    /// Whether the chunk is unindexed: its fingerprint leads to other bytes, or did when it was
     /// stored, and no look-up finds it. Only where bytes are compared.
-    pub aside: bool,
+    pub unindexed: bool,
 }
 
 impl Explanation {
@@ -122,6 +122,6 @@ impl Explanation {
     pub fn is_sound(&self) -> bool {
         let Some(chunk) = &self.chunk else { return true };
         let frame = chunk.place.as_ref().and_then(|place| place.frame.as_ref());
-        frame.is_some_and(|frame| frame.named_pbn == Some(chunk.pbn) || frame.aside)
+        frame.is_some_and(|frame| frame.named_pbn == Some(chunk.pbn) || frame.unindexed)
     }
 }

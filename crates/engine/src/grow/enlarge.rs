@@ -113,7 +113,7 @@ impl Engine {
 
     fn go_on(&mut self, then: Then) {
         match then {
-            // Whoever was before it may have taken the room that it found.
+            // A request before it may have taken the room that it found.
             Then::Make(verb, done) => self.accept_verb(Verb::NewVolume(Asked { verb, done })),
             Then::LeaveAside(verb, done) => self.accept_dedup(verb, done),
             Then::HaveCodec(verb, done) => self.accept_codec(verb, done),

@@ -3,7 +3,7 @@
 //!
 //! A zone may be a link to a device, and devices change their names at a restart. Tables name what
 //! stands in a data zone, and would go on doing so over another disk: reads would find damage
-//! everywhere, writes would destroy that disk, and a repair would give up every chunk. So an
+//! everywhere, writes would destroy that disk, and a repair would abandon every chunk. So an
 //! opening, a check and a repair look at some sealed containers of each data zone, as the root has
 //! them and the records behind it that are known to be durable: their directories were durable
 //! before, and a footer says of which store it is, and of which container. Those that later records

@@ -125,7 +125,7 @@ impl Loading {
     }
 
     /// Asks for the next inner pages as well, those that would be missing next: by leaves below
-    /// them, which are needed too. What is damaged is met by whoever needs it.
+    /// them, which are needed too. What is damaged is met by what needs it.
     fn ask_for_stems(&mut self, tree: TreeId, from: u64, reads: &mut Vec<PageRead>) {
         let mut wanted = Wanted::default();
         for stem in 1..self.batches.stems() {

@@ -48,7 +48,7 @@ pub enum OpenError {
     #[error("the catalog of volumes is damaged: {0}")]
     Catalog(#[source] format::FormatError),
     /// A journal record holds what no program writes.
-    #[error("a record of the journal is sealed well but makes no sense: {0}")]
+    #[error("a journal record has a valid checksum and invalid contents: {0}")]
     Record(#[source] format::FormatError),
     /// A file is shorter than the geometry says.
     #[error(
@@ -95,10 +95,10 @@ fn if_it_is_gone(zone: Zone) -> String {
     let held = match zone {
         Zone::Tables | Zone::Superblock => return "without it the store cannot be had".to_owned(),
         Zone::Journal => "all that was flushed since the last checkpoint",
-        Zone::Data(_) => "that",
+        Zone::Data(_) => "what it held",
     };
     format!(
-        "if what it held is gone for good, a repair without {} gives {held} up and saves the rest",
+        "if that device is lost, a repair without {} abandons {held} and keeps the rest",
         ZoneName(zone)
     )
 }

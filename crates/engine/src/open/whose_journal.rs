@@ -8,7 +8,7 @@
 //! 1. A record that follows the root names the one before it: the ring is the right one. So it is
 //!    if the record that the root says was the last one stands in front of it, or a later one
 //!    anywhere.
-//! 2. If there is neither, but some record of ours, the ring is an *older* copy, or was given up
+//! 2. If there is neither, but some record of ours, the ring is an *older* copy, or was abandoned
 //!    for another by a repair; or the last records have rotted. Then something stands where they
 //!    were, and no whole record begins there; in an older copy there are records of the lap before,
 //!    or nothing at all.

@@ -1,6 +1,6 @@
 //! Leaves of maps that are asked for ahead: those behind the one that somebody waits for.
 //!
-//! Whoever goes through a cold map leaf by leaf would else wait for a device as often as there are
+//! A walk through a cold map leaf by leaf would else wait for a device as often as there are
 //! leaves. What is asked for ahead is not held, and its damage is told when its own turn comes; so
 //! it changes when pages come, and nothing else. There is no more of it than leaves most of the
 //! cache to others.

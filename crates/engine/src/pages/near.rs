@@ -1,4 +1,4 @@
-//! What the tables will be asked for, brought near.
+//! What the tables will be asked for, prefetched.
 //!
 //! Entries of many chunks lie in as many places that no cache of the processor holds. Asked one by
 //! one each is waited for; touched side by side before, they come together.
@@ -10,7 +10,7 @@ use tables::{lba_pbn, pbn_pba};
 use crate::state::State;
 
 impl State {
-    /// Brings near, side by side, what applying these changes will look for one by one.
+    /// Prefetches, side by side, what applying these changes will look for one by one.
     pub(crate) fn touch(&self, changes: &[Change]) {
         self.hash.touch_inserts(changes.iter().filter_map(|change| match change {
             Change::Store { fingerprint, .. } | Change::Forget { fingerprint, .. } => {

@@ -4,7 +4,7 @@
 //! all of them, and the device would see the reads of one group at a time. While the first group
 //! waits, those behind it ask for what their look-ups miss; and a group that has been looked up
 //! asks for the pages that applying it will change. Nothing is held: who comes too late asks again.
-//! A page that is damaged is no matter here: it stops whoever needs it.
+//! A page that is damaged is no matter here: it stops what needs it.
 
 use format::units::{Fingerprint, TreeId};
 use tables::{Seen, lba_pbn};

@@ -10,7 +10,7 @@ const PBA_LEAVES_KNOWN: usize = 4;
 ///
 /// Whatever becomes of them, damage included, it is handed on to be held and read
 /// ([`crate::engine::Engine::hold_pages`]): a page that was asked for counts as on its way, and
-/// whoever asks for it later waits for that read.
+/// what asks for it later waits for that read.
 #[derive(Default)]
 pub(crate) struct Wanted {
     pub(crate) pins: PinSet,

@@ -2,7 +2,7 @@
 //!
 //! The core only lays large batches of frames side by side; copying them together, most of what
 //! packing costs, is a job as hashing and compressing are. The write of such a segment is
-//! *promised* when it is handed out ([`Devices::promise`]): whoever waits for what was written
+//! *promised* when it is handed out ([`Devices::promise`]): what waits for all that was written
 //! until then, a flush above all, waits for the packing too. Reads find the frames where they were
 //! made.
 

@@ -7,7 +7,7 @@
 //!
 //! A stretch is kept as it came, in one buffer, and found by place: nothing is done for a frame
 //! that nobody takes. It is a hint. It counts only while its container is in the life it was read
-//! in, and whoever takes a frame looks whether it is the one that is meant; what is not is read
+//! in, and what takes a frame looks whether it is the one that is meant; what is not is read
 //! anew. So nothing has to be told when chunks move or containers are freed.
 //!
 //! Who needs a frame of a stretch on its way waits for it rather than read it a second time: a

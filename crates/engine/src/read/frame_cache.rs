@@ -10,13 +10,13 @@
 //!
 //! The name is the PBN, so one frame serves every address of every volume that shares the chunk,
 //! and collection may move it. Frames are kept as they are stored, compressed: twice as many fit as
-//! of plain chunks, and whoever asked expands them on a thread of its own (decisions/023).
+//! of plain chunks, and the caller expands them on its own thread (decisions/023).
 //!
 //! Invariant: **a frame that is held is a sound frame of the chunk that its PBN names now**, and
 //! has the check that the PBN-PBA table repeats. A PBN changes what it means by `Forget` only, and
 //! its frame by `Move` only, and every record passes through [`FrameCache::settle`]. A frame on its
 //! way from the device may have been read before such a change: it is held only if nothing has
-//! happened to its PBN since it was expected, which its ticket says. Whoever lets it arrive has
+//! happened to its PBN since it was expected, which its ticket says. What lets it arrive has
 //! verified it. Damage that comes to the disk later is therefore seen by scrub, not by who reads.
 //!
 //! Replacement is S3-FIFO, by bytes: the small queue has a tenth of them, so what is read once,
@@ -45,14 +45,14 @@ const SHARED_HEADER_BYTES: usize = 16;
 /// Being had more often than this between two looks of eviction counts no more.
 const WANTED_MAX: u8 = 3;
 
-/// Entries that eviction looks at for one frame; then the next one goes, whoever wants it.
+/// Entries that eviction looks at for one frame; then the next one goes, whatever wants it.
 const STEPS_MAX: usize = 64;
 
 /// Says that a frame was expected before it came.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket(u64);
 
-/// A frame that whoever reads may hold on to.
+/// A frame that a reader may hold on to.
 #[derive(Debug)]
 pub(crate) struct HeldFrame {
     bytes: Box<[u8]>,

@@ -55,7 +55,7 @@ impl DamageReads {
     }
 
     /// Reads blocks of a zone together, neighbours as one. What does not come is no failure yet:
-    /// whoever needs it asks for it with [`Self::block`].
+    /// what needs it asks for it with [`Self::block`].
     pub(crate) fn blocks_ahead(&mut self, zone: Zone, mut blocks: Vec<u64>) -> BlocksAhead {
         blocks.sort_unstable();
         let runs: Vec<&[u64]> = blocks.chunk_by(|block, next| block + 1 == *next).collect();

@@ -14,7 +14,7 @@ pub enum RepairError {
     Open(#[from] OpenError),
     /// The device fails: what cannot be read now may be read yet.
     #[error(
-        "the device fails, and a repair would give up what can perhaps still be read ({0}): copy \
+        "the device fails, and a repair would abandon what can perhaps still be read ({0}): copy \
          the files to a sound device first, with `ddrescue` or the like, and repair the copy"
     )]
     Device(#[source] IoError),
@@ -43,7 +43,7 @@ pub enum RepairError {
         /// Of which volumes something is lost, and of which snapshots of others.
         volumes: Vec<String>,
     },
-    /// A volume that was to be given up is not there.
+    /// A volume that was to be abandoned is not there.
     #[error("no volume or snapshot is called {name}: nothing was changed")]
     NoVolume {
         /// As it was asked for.

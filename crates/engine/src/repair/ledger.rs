@@ -68,7 +68,7 @@ pub(crate) struct Ledger {
     pub(crate) next_incarnation: u64,
     /// Whether pages of the Hash-PBN table are lost.
     pub(crate) fingerprints_lost: bool,
-    /// Whether chunks may be stored aside, which the Hash-PBN table does not know.
+    /// Whether chunks may be stored unindexed, which the Hash-PBN table does not know.
     pub(crate) has_asides: bool,
     pub(crate) records: u64,
     /// The first record that is there and was not applied, and whether it is known to have been

@@ -46,7 +46,7 @@ impl RootImage {
     /// journal, volumes, records. Where both journals are damaged, the older one may end long
     /// before the newer root.
     fn loss(&self) -> (bool, u64, u64) {
-        // Of a leaf that is sealed well and makes no sense, nothing is lost but all that it says.
+        // Of a leaf that has a valid checksum and is invalid, nothing is lost but all that it says.
         let bad_leaves = |tree: &TreeImage| tree.damaged.iter().filter(|id| id.level == 0).count();
         let catalog = self.trees.get(&TreeId::CATALOG).map_or(0, bad_leaves) as u64
             + self.lost_leaves(|id| id == TreeId::CATALOG);

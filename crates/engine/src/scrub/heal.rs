@@ -128,7 +128,7 @@ impl Engine {
             forget.and_then(|here| Ok(here & self.state.want_lookup(&fingerprint, &mut wanted)?));
         self.hold_pages(wanted, |held| &mut held.scrub);
         // Where a page is damaged nothing is changed. An entry under another fingerprint would be
-        // left behind; but a chunk aside has none, and then its directory has to be believed.
+        // left behind; but an unindexed chunk has none, and then its directory has to be believed.
         let found = || self.state.hash.lookup(&self.state.store, &fingerprint) == Some(pbn);
         let may_be_aside = self.verifies() || !self.state.is_entered(pbn);
         let is_aside = may_be_aside && frame.verdict == Verdict::Damaged;

@@ -4,7 +4,7 @@
 //! The maps are gone through only when there may be such chunks, leaf by leaf through the cache.
 //! What has healed since it was found is not named.
 //!
-//! What a repair gives up is a PBN that names nothing and is not free, because a map names it
+//! What a repair abandons is a PBN that names nothing and is not free, because a map names it
 //! (decision 011). Nothing else makes such PBNs, nor makes an end of one: the first to be written
 //! over leaves it behind, in no map any more. So their number is what PBNs there are less those of
 //! chunks and the free ones, exact at every step and none in a store that never lost anything:

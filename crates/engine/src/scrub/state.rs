@@ -145,7 +145,7 @@ impl Scrub {
         }
     }
 
-    /// Whoever waits for a step is told that there will be none.
+    /// A caller that waits for a step hears that there will be none.
     pub(crate) fn fail(&mut self, error: &RequestError) {
         let running = self.running.take().map(|running| running.done);
         let waiting = self.waiting.drain(..).map(|(_, done)| done);

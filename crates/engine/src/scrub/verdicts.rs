@@ -69,7 +69,7 @@ impl Engine {
         if moved { Progress::Moved } else { Progress::Waits }
     }
 
-    /// Ends the step without a word on the container, once its jobs have ended.
+    /// Ends the step without a verdict on the container, once its jobs have ended.
     fn give_container_up(&mut self, running: &Running, at: &ContainerScrub) -> Progress {
         if running.jobs_out > 0 {
             return Progress::Waits;
@@ -200,7 +200,7 @@ impl Engine {
         if found == Some(pbn) {
             return true;
         }
-        // What is stored aside has no entry.
+        // What is unindexed has no entry.
         if made == listed && !self.verifies() && self.state.is_entered(pbn) {
             running.found(Problem::ChunkWithoutEntry { pbn: pbn.0 }, false);
         }

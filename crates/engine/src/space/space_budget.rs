@@ -11,10 +11,10 @@
 //!
 //! *Room kept for releases* is left alone by everybody but reservations for releases. It is a part
 //! of what is within the limit, so the reserves of collection and tables, which are beyond it, stay
-//! whole whoever writes. What reservations for releases hold counts as taken out of it.
+//! whole whatever is written. What reservations for releases hold counts as taken out of it.
 //!
 //! *Room promised to volumes* ([`crate::space::promises`]) is left alone as well, by all but writes
-//! to the volume that it is promised to. So whoever asks for room says for which volume.
+//! to the volume that it is promised to. So what asks for room says for which volume.
 
 use format::BLOCK_BYTES;
 use format::directory::DIRECTORY_ENTRY_BYTES;

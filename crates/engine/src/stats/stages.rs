@@ -1,16 +1,16 @@
 //! Where the core's time goes, stage by stage.
 //!
-//! The engine has no clock. Whoever drives it may hand one in ([`crate::Engine::keep_time`]); it is
-//! read when a stage of a step has moved something and at each read that is asked for, so never
-//! for a chunk of a write, and nothing is decided by it. The simulator hands in none, and nothing
-//! is read.
+//! The engine has no clock. The caller that drives it may hand one in
+//! ([`crate::Engine::keep_time`]); it is read when a stage of a step has moved something and at
+//! each read that is asked for, so never for a chunk of a write, and nothing is decided by it. The
+//! simulator hands in none, and nothing is read.
 //!
 //! All time between two looks at the clock belongs to the stage that ends with the second, but for
 //! what was spent [`within`](StageClock::within) it on another one; so every moment of the core's
 //! thread is in one stage. Looking whether there is anything to do is counted with the next stage
 //! that moves, and in a step that moves nothing with [`CoreStage::Rest`].
 //!
-//! It is time that passed, not time that a processor gave: whoever takes the processor from the
+//! It is time that passed, not time that a processor gave: what takes the processor from the
 //! core is counted with the stage that he came upon.
 
 use std::sync::OnceLock;
@@ -103,7 +103,7 @@ pub struct StageTimes {
     /// `background`: collection, scrub, deletions and the like; `rest`: looking for work, and the
     /// bounds of memory and space; `small_jobs`: of a few chunks, done here; `asleep`.
     pub core: Vec<StageTime>,
-    /// Of whoever did them: workers, the core, and `expand` the threads of those who read.
+    /// Of the threads that did them: workers, the core, and `expand` the threads of those who read.
     pub jobs: Vec<JobTime>,
 }
 

@@ -3,12 +3,12 @@
 //! Creating, resizing, renaming and deleting are groups of the write buffer like writes, recorded
 //! in the same journal, and answered when they are durable. Names are claimed when the request is
 //! taken (what makes versions may wait for room before), so two requests for one name cannot both
-//! succeed. Such a group is one record, so whoever queues one sees to it that it fits into one: it
-//! would stand before all others for ever.
+//! succeed. Such a group is one record, so the code that queues one sees to it that it fits into
+//! one: it would stand before all others for ever.
 //!
 //! Who decides looks at a volume first, or asks a person, and by then its name may be another's. So
 //! what destroys says what it is about, by numbers, and is judged here where nothing comes between:
-//! only that is deleted or given up, and nothing shrinks that was to grow.
+//! only that is deleted or abandoned, and nothing shrinks that was to grow.
 //!
 //! Deleting marks the volume and answers; it is given back in the background, piece by piece
 //! (`versions.rs`), and its slot in the catalog last. With more snapshots than a record holds it
@@ -189,8 +189,8 @@ impl Engine {
             kind: volume.kind,
             dedup: entry.map(|entry| entry.dedup).unwrap_or_default(),
             compression: entry.and_then(|entry| entry.compression),
-            looks_up: self.volumes.seeking.looks_up(volume.id),
-            unsought_chunks: self.volumes.seeking.unsought_chunks(volume.id),
+            dedup_active: self.volumes.seeking.dedup_active(volume.id),
+            unindexed_chunks: self.volumes.seeking.unindexed_chunks(volume.id),
             domain: volume.domain.as_ref().map(|domain| domain.name.clone()),
             taken_unix_s: lineage.filter(|_| is_snapshot).map(|lineage| lineage.taken_unix_s),
             parent: lineage.and_then(|lineage| self.visible_parent(lineage)),
@@ -396,7 +396,7 @@ impl Engine {
             && !self.walks.any()
             && !self.enlarging.any();
         let ready = self.stopped.is_some() || (drained && self.checkpoints.close());
-        // Not even a read that nobody wants any more may arrive at whoever opens the disk next.
+        // Not even a read that nobody wants any more may reach the next that opens the disk.
         if !ready || self.devices.in_flight() > 0 {
             return false;
         }

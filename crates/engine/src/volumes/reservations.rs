@@ -1,4 +1,4 @@
-//! Reservations of volumes: room that is a volume's whoever else writes, as long as it has them.
+//! Reservations of volumes: room that is a volume's whatever else writes, as long as it has them.
 //!
 //! ```text
 //! asked -> feature in the geometry -> room? -> promised, recorded -> answered

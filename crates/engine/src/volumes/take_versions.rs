@@ -163,7 +163,7 @@ impl Engine {
     }
 
     /// Whether a client's request to a volume has no place in the order yet, or has not read all
-    /// that it reads. Whoever sent it may have closed the volume since.
+    /// that it reads. The client that sent it may have closed the volume since.
     pub(crate) fn has_requests_to(&self, volume: VolumeId) -> bool {
         let waits = |waiting: &Waiting| match waiting {
             Waiting::Write(write) => write.volume.id == volume,

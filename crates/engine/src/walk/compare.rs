@@ -3,8 +3,9 @@
 //! The maps are walked side by side from their roots down, and subtrees to which both have the same
 //! pointer are passed over unread: what is alike costs nothing, however large. LBAs that are the
 //! same here are the same in their bytes. Those that differ mostly are not, since a chunk of the
-//! same content is stored once; but a chunk may be stored aside, or without a look for duplicates,
-//! or twice after a repair, and what each version has lost with a page of its own may differ.
+//! same content is stored once; but a chunk may be stored unindexed, or without a look for
+//! duplicates, or twice after a repair, and what each version has lost with a page of its own may
+//! differ.
 //!
 //! A step looks at some leaves and says where to go on; nothing is kept between steps. Snapshots do
 //! not change, so of two of them the steps together are exact. A volume that is being written is

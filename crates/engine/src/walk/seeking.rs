@@ -44,7 +44,7 @@ struct Sought {
     all: bool,
     window: Window,
     /// Chunks that were stored without being looked for.
-    unsought_chunks: u64,
+    unindexed_chunks: u64,
 }
 
 /// What a window has shown so far.
@@ -74,7 +74,7 @@ impl Seeking {
             return;
         }
         let all = dedup == Dedup::Auto;
-        let sought = Sought { dedup, all, window: Window::default(), unsought_chunks: 0 };
+        let sought = Sought { dedup, all, window: Window::default(), unindexed_chunks: 0 };
         self.others.insert(volume, sought);
     }
 
@@ -101,7 +101,7 @@ impl Seeking {
         duplicate: bool,
     ) {
         let Some(sought) = self.others.get_mut(&volume) else { return };
-        sought.unsought_chunks += u64::from(!was_sought);
+        sought.unindexed_chunks += u64::from(!was_sought);
         let judge = is_judge(fingerprint);
         let window = &mut sought.window;
         window.chunks += 1;
@@ -117,13 +117,13 @@ impl Seeking {
     }
 
     /// Whether all new chunks of a volume are looked for now.
-    pub(crate) fn looks_up(&self, volume: VolumeId) -> bool {
+    pub(crate) fn dedup_active(&self, volume: VolumeId) -> bool {
         self.others.get(&volume).is_none_or(|sought| sought.all)
     }
 
     /// Chunks of a volume that were stored without being looked for.
-    pub(crate) fn unsought_chunks(&self, volume: VolumeId) -> u64 {
-        self.others.get(&volume).map_or(0, |sought| sought.unsought_chunks)
+    pub(crate) fn unindexed_chunks(&self, volume: VolumeId) -> u64 {
+        self.others.get(&volume).map_or(0, |sought| sought.unindexed_chunks)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Weighing a volume: whose the chunks are that it maps, and what would go with it.
 //!
 //! A version holds a reference for each LBA that it maps to another chunk than its parent does,
-//! and whoever came from it has what it does not map otherwise. So a reference goes with a version
+//! and what came from it has what it does not map otherwise. So a reference goes with a version
 //! where it maps the chunk, and neither its parent nor any of its children does: the same that
 //! giving it back releases (`versions.rs`). A chunk of which all references go with it is nobody
 //! else's.
@@ -9,7 +9,7 @@
 //! A version may have many children: they are seen beside a leaf one after the other, by their
 //! pointers first, so that no turn takes longer, nor holds more pages, the more there are.
 //!
-//! Nothing is written to be exact of a store that stands still; of one that changes meanwhile it is
+//! Nothing is written to be exact of a store at rest; of one that changes meanwhile it is
 //! what each part was when its turn came.
 
 use format::map_page::SLOTS;

@@ -3,7 +3,7 @@
 //! A chunk that has one reference is told by a step as part of a sum. Of one that has several it
 //! depends on the whole volume whether all of them are the volume's own, so it is told by name, and
 //! [`Weighing`], on the caller's side, keeps account of it. Its memory is bounded: when there are
-//! too many such chunks it lets go of those with the higher names, and goes through the volume once
+//! too many such chunks it drops those with the higher names, and goes through the volume once
 //! more for them.
 
 use std::collections::{BTreeMap, VecDeque};

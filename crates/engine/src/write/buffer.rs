@@ -141,7 +141,7 @@ impl Group {
         }
     }
 
-    /// Whoever waits for it to be applied is told that it will not be.
+    /// What waits for it to be applied hears that it will not be.
     pub(crate) fn fail(&mut self, error: &RequestError) {
         if let Work::Admin { answer, .. } = &mut self.work
             && let Some(answer) = answer.take()

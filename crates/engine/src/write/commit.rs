@@ -25,7 +25,7 @@ use crate::write::record::CHANGE_BYTES_MAX;
 /// Groups, or pieces of one long unmap, that one step applies: reads go in between.
 const COMMITS_PER_STEP: usize = 4;
 
-/// From runs of so many chunks on their places need not be brought near: neighbours share them.
+/// From runs of so many chunks on places are not prefetched: neighbours share cache lines.
 const RUN_CHUNKS_MIN: usize = 8;
 
 /// Frames of a group that its record may carry: what is written twice has to cost less than the
@@ -128,7 +128,7 @@ impl Engine {
             }
         }
         self.stages.within(CoreStage::Pack, begun);
-        store_otherwise(&mut changes, &heals, &chunks_aside(group), self.verifies());
+        store_otherwise(&mut changes, &heals, &chunks_unindexed(group), self.verifies());
         let half = changes.len() + maps.len() / 2;
         changes.append(maps);
         let popped = self.popped(&stores, heals.len());
@@ -282,7 +282,7 @@ fn healed_chunks(group: &Group) -> Vec<Pbn> {
 }
 
 /// The chunks among those that no look-up is to find.
-fn chunks_aside(group: &Group) -> HashSet<Pbn> {
+fn chunks_unindexed(group: &Group) -> HashSet<Pbn> {
     let aside = |slot: &Slot| match slot.plan {
         Plan::Aside { pbn, .. } => Some(pbn),
         _ => None,

@@ -55,7 +55,7 @@ impl Engine {
     }
 
     /// Completes partly written chunks as soon as what is around them is known, in the open group
-    /// too, and when nothing is written any more: whoever wrote them, or reads them, waits for it.
+    /// too, and when nothing is written any more: who wrote them, or reads them, waits for it.
     fn fill_slots(&mut self) -> bool {
         let mut moved = false;
         for (id, at) in std::mem::take(&mut self.buffer.unfilled) {
@@ -336,7 +336,7 @@ impl Engine {
             });
             let plan = match looked {
                 Some(looked) => self.plan(&looked, &mut planned),
-                None if self.holds_chunk(id, at) => self.plan_unsought(&mut planned),
+                None if self.holds_chunk(id, at) => self.plan_unindexed(&mut planned),
                 None => Plan::Unmap,
             };
             planned.plans.push(plan);
@@ -383,9 +383,9 @@ impl Engine {
     }
 
     /// A chunk that is not looked for is stored, whatever is stored already.
-    fn plan_unsought(&mut self, planned: &mut Planned) -> Plan {
+    fn plan_unindexed(&mut self, planned: &mut Planned) -> Plan {
         self.counters.chunks_unique += 1;
-        self.counters.chunks_unsought += 1;
+        self.counters.lookups_skipped += 1;
         Plan::Aside { pbn: self.allocate_pbn(), frame: planned.next_frame() }
     }
 

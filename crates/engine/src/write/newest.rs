@@ -2,7 +2,7 @@
 //!
 //! [`WriteBuffer::newest`] answers what a read must see: the newest buffered event of a chunk, if
 //! any. It is exact whatever stage that event's group is in. Where that is a copy between volumes
-//! the bytes are known once the copy has been applied: whoever needs them waits for it.
+//! the bytes are known once the copy has been applied: what needs them waits for it.
 
 use std::ops::Range;
 

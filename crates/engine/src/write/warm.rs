@@ -17,7 +17,7 @@ const CONTAINERS: usize = 3;
 
 impl Options {
     /// Touches the memory of the way of a write: of clients' bytes, of frames, of containers. For
-    /// whoever serves, on a thread of its own, once a store is open with these options; tens of
+    /// a server, on a thread of its own, once a store is open with these options; tens of
     /// milliseconds, within what [`Options::memory_bytes`] bounds.
     pub fn touch_memory(&self) {
         let write_buffer_bytes = usize::try_from(self.write_buffer_bytes()).unwrap_or(usize::MAX);

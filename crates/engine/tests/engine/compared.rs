@@ -35,7 +35,7 @@ fn write_each(stand: &Stand, volume: &OpenVolume, chunks: &[(u64, &[u8])]) {
 }
 
 fn aside_and_equal(stats: &Stats) -> (u64, u64) {
-    (stats.counters.chunks_aside, stats.counters.lookups_equal)
+    (stats.counters.chunks_unindexed, stats.counters.lookups_equal)
 }
 
 fn is_aside(stand: &Stand, lba: u64) -> bool {
@@ -86,7 +86,7 @@ fn crafted_collisions_read_back_right_under_every_kind() {
         // Each time all of a family but its first.
         let family = families.iter().find(|(of, _)| *of == kind);
         let asides = family.map_or(0, |(_, twins)| 2 * 12 * (twins(0).len() as u64 - 1));
-        assert_eq!(counters.chunks_aside, asides, "{kind}");
+        assert_eq!(counters.chunks_unindexed, asides, "{kind}");
         assert_eq!(counters.lookups_equal, chunks - asides / 2, "{kind}");
         let read_all = |stand: &Stand| {
             let volume = stand.client.volume("v").unwrap();
@@ -199,7 +199,10 @@ fn twins_that_come_and_go_never_take_each_others_place() {
         let flush = hand.flush();
         hand.wait(flush).unwrap();
         let stats = hand.beside(|client| client.stats()).unwrap();
-        assert!(stats.counters.chunks_aside > 0 && stats.counters.lookups_equal > 0, "{stats:?}");
+        assert!(
+            stats.counters.chunks_unindexed > 0 && stats.counters.lookups_equal > 0,
+            "{stats:?}"
+        );
         check_clean(&hand.close());
     }
 }
@@ -230,7 +233,7 @@ fn a_damaged_chunk_is_nobodys_duplicate_and_heals_by_a_strong_name_only() {
         assert_eq!(stand.read(&volume, 6 * CHUNK, CHUNK), one);
         let stats = stand.stats();
         assert_eq!(stats.damaged_chunks, u64::from(!heals), "{kind}");
-        assert_eq!(stats.counters.chunks_aside, if heals { 0 } else { 2 }, "{kind}");
+        assert_eq!(stats.counters.chunks_unindexed, if heals { 0 } else { 2 }, "{kind}");
         assert!(stats.counters.chunks_damaged > 0);
         let found = check(&stand.close()).problems;
         let is_damage = |problem: &Problem| {
@@ -256,7 +259,7 @@ fn a_candidate_that_cannot_be_read_is_passed_over() {
     stand.flush();
     stand.disk.heal();
     let stats = stand.stats();
-    assert_eq!((stats.counters.chunks_aside, stats.damaged_chunks), (1, 0), "{stats:?}");
+    assert_eq!((stats.counters.chunks_unindexed, stats.damaged_chunks), (1, 0), "{stats:?}");
     assert_eq!(stand.read(&volume, 7 * CHUNK, CHUNK), one);
     assert_eq!(stand.read(&volume, 0, CHUNK), one);
     check_clean(&stand.close());
@@ -317,7 +320,7 @@ fn a_strong_kind_compares_too_and_gathers_what_it_reads() {
     stand.flush();
     let stats = stand.stats();
     let counters = &stats.counters;
-    assert_eq!((counters.chunks_aside, counters.lookups_equal), (0, 1024), "{stats:?}");
+    assert_eq!((counters.chunks_unindexed, counters.lookups_equal), (0, 1024), "{stats:?}");
     assert!(counters.chunks_read_to_compare > 900, "{stats:?}");
     assert!(counters.comparison_reads < 40, "{stats:?}");
     assert!(counters.comparison_bytes_read < 5 * MIB, "{stats:?}");

@@ -71,7 +71,7 @@ fn every_chunk_is_stored_and_none_is_found() {
     let stand = filled(&Wish::default());
     let stats = stand.stats();
     assert_eq!(stats.unique_chunks, 4 * CHUNKS);
-    assert_eq!(stats.counters.chunks_unsought, 3 * CHUNKS);
+    assert_eq!(stats.counters.lookups_skipped, 3 * CHUNKS);
     // What looks for duplicates finds what was entered, and nothing else.
     stand.write(&stand.client.volume("v").unwrap(), 16 * MIB, &contents());
     stand.flush();
@@ -151,22 +151,22 @@ fn auto_stops_looking_where_nothing_repeats_and_begins_again_where_something_doe
     let a = volume(&stand, "a", Dedup::Auto);
     let bytes = fresh(7, FRESH_CHUNKS * CHUNK);
     let info = || info_of(&stand, "a");
-    assert!(info().looks_up);
+    assert!(info().dedup_active);
     stand.write(&a, 0, &bytes);
     stand.flush();
     let (once, stats) = (info(), stand.stats());
-    assert!(!once.looks_up);
+    assert!(!once.dedup_active);
     assert_eq!((stats.unique_chunks, stats.counters.chunks_duplicate), (FRESH_CHUNKS, 0));
-    assert_eq!(once.unsought_chunks, stats.counters.chunks_unsought);
-    let entered = FRESH_CHUNKS - once.unsought_chunks;
+    assert_eq!(once.unindexed_chunks, stats.counters.lookups_skipped);
+    let entered = FRESH_CHUNKS - once.unindexed_chunks;
     assert!(entered < FRESH_CHUNKS / 2, "{entered}");
     // The same again: what judged is found, then all are looked for, and entered.
     stand.write(&a, FRESH_CHUNKS * CHUNK, &bytes);
     stand.flush();
     let (twice, stats) = (info(), stand.stats());
-    assert!(twice.looks_up);
+    assert!(twice.dedup_active);
     let missed = FRESH_CHUNKS - stats.counters.chunks_duplicate;
-    assert!((once.unsought_chunks..FRESH_CHUNKS).contains(&missed), "{missed}");
+    assert!((once.unindexed_chunks..FRESH_CHUNKS).contains(&missed), "{missed}");
     let before = stats.counters.chunks_duplicate;
     stand.write(&a, 2 * FRESH_CHUNKS * CHUNK, &bytes);
     stand.flush();
@@ -181,7 +181,7 @@ fn auto_stops_looking_where_nothing_repeats_and_begins_again_where_something_doe
     // It stays so, and begins anew.
     let stand = wish.open(disk);
     let info = info_of(&stand, "a");
-    assert_eq!((info.dedup, info.looks_up, info.unsought_chunks), (Dedup::Auto, true, 0));
+    assert_eq!((info.dedup, info.dedup_active, info.unindexed_chunks), (Dedup::Auto, true, 0));
 }
 
 #[test]

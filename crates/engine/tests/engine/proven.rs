@@ -112,7 +112,7 @@ fn a_repair_from_the_older_root_believes_what_the_newest_proves() {
     disk.corrupt(Zone::Tables, leaf.offset_bytes + 500, |byte| *byte ^= 0x40);
     spoil_frame(&disk, LATE);
     let found = problems(&copy_of(&disk));
-    assert!(found.iter().any(|problem| problem.contains("1 chunks of volume v")), "{found:?}");
+    assert!(found.iter().any(|problem| problem.contains("1 chunk of volume v")), "{found:?}");
     assert_a_repair_loses_one(&disk);
     assert_all_but_the_late_one(disk);
 }
@@ -137,7 +137,7 @@ fn a_damaged_root_still_tells_how_far_the_journal_was_durable() {
     disk.corrupt(Zone::Superblock, newest_slot_bytes(&disk) + 200, |byte| *byte ^= 0x40);
     spoil_frame(&disk, LATE);
     let found = problems(&copy_of(&disk));
-    assert!(found.iter().any(|problem| problem.contains("1 chunks of volume v")), "{found:?}");
+    assert!(found.iter().any(|problem| problem.contains("1 chunk of volume v")), "{found:?}");
     assert_all_but_the_late_one(copy_of(&disk));
     assert_a_repair_loses_one(&disk);
     assert_all_but_the_late_one(disk);

@@ -286,7 +286,7 @@ fn a_run_of_comparisons_finds_its_frames_read() {
     let stats = stand.stats();
     let (counters, cache) = (&stats.counters, &stats.read_cache);
     assert_eq!(
-        (counters.lookups_equal, counters.chunks_aside, stats.unique_chunks),
+        (counters.lookups_equal, counters.chunks_unindexed, stats.unique_chunks),
         (4096, 0, 4096)
     );
     assert!(counters.chunks_read_to_compare < 2000, "{counters:?}");

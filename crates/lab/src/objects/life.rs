@@ -329,7 +329,7 @@ impl<'a> Life<'a> {
         let ends = self.run.dice.once_in(2);
         let Some(bucket) = self.bucket(number) else { return Ok(()) };
         let outcome = bucket.give_up(&bytes, cut, ends);
-        self.settle("a put that is given up", outcome, None).map(drop)
+        self.settle("a put that is dropped", outcome, None).map(drop)
     }
 
     fn merge(&mut self, number: u32) -> Result<(), Broken> {

@@ -26,7 +26,7 @@ struct Source {
 }
 
 impl Life<'_> {
-    /// Copies a range of an object; the copy is ended, or given up.
+    /// Copies a range of an object; the copy is ended, or dropped.
     pub(super) fn copy_mapped(&mut self) -> Result<(), Broken> {
         let from = self.found_key(NUMBER);
         let Some(source) = self.source()? else { return Ok(()) };

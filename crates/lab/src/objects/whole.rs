@@ -72,7 +72,7 @@ impl Whole {
             Ok(writer.finish(FinishOptions::new([number as u8; 16]))?.etag)
         };
         let mut parts = vec![(1, put(1, first)?)];
-        put(2, b"a part that is given up")?;
+        put(2, b"a part that is dropped")?;
         let third = match second {
             Part::Bytes(bytes) => put(3, bytes)?,
             Part::Range(from, range) => {
@@ -148,7 +148,7 @@ impl Bucket for Whole {
         if ends {
             return self.bucket.expire_uploads(self.now_ms() + 1, 10).map(drop);
         }
-        let mut writer = self.bucket.put(b"given up", PutOptions::new(self.now_ms()))?;
+        let mut writer = self.bucket.put(b"dropped", PutOptions::new(self.now_ms()))?;
         bytes.chunks(PART_BYTES).try_for_each(|part| writer.write(part))
     }
 

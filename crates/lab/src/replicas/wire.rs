@@ -14,7 +14,7 @@ use crate::objects::step_volume::lock;
 const CARRIED_MAX: u64 = 4;
 /// One wait of this number is interrupted.
 const STRIKES_ONE_IN: u64 = 60;
-/// Waits in which nothing moves until patience ends.
+/// Waits in which nothing moves until the time limit.
 const STILL_MAX: u32 = 3;
 
 /// What has happened while an operation waited.

@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::simulation::trouble::{Asked, Trouble};
 use crate::workload::SECTORS;
 
-/// Ticks after which whoever waited for what could not be read has asked for it again.
+/// Ticks after which what waited for a page that could not be read has asked for it again.
 const PASSED_TICKS: u64 = 4;
 
 impl Session<'_> {

@@ -85,7 +85,7 @@ impl Session<'_> {
         match (waiting, outcome) {
             (Waiting::Plain | Waiting::Look, Ok(_)) => Ok(()),
             (Waiting::Refused(why), Err(error)) if why.is_said_by(&error) => Ok(()),
-            // Whoever closes is told that, whatever it asks for.
+            // A client that closes is told that, whatever it asks for.
             (Waiting::Refused(_), Err(RequestError::Closing)) if self.is_closing => Ok(()),
             (Waiting::Change(changed), Ok(reply)) => self.take_change(changed, &reply),
             (Waiting::Close, Ok(reply)) => {
@@ -161,7 +161,7 @@ impl Session<'_> {
             Some(finding) if !self.may_find(&finding.problem) => {
                 Err(strange("a scrub", &finding.problem))
             }
-            // But for what a repair gave up each PBN has a chunk or is free.
+            // But for what a repair abandoned each PBN has a chunk or is free.
             _ if step.given_up_chunks > self.given_up => {
                 Err(strange("PBNs that name nothing", step))
             }

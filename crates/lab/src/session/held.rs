@@ -18,7 +18,7 @@ pub(crate) struct Holder {
 pub(crate) struct Holders {
     pub(crate) held: BTreeMap<u32, Holder>,
     /// Chunks that were surely stored without a look-up since the store was opened.
-    pub(crate) unsought_chunks: u64,
+    pub(crate) unindexed_chunks: u64,
 }
 
 impl Holders {

@@ -107,17 +107,17 @@ impl Session<'_> {
             let reply = self.wait_for(tag)?.map_err(Broken::Request)?;
             self.take_change(&changed, &reply)?;
             let holds = |register: &&Register| *self.oracle.now(**register) != Value::Nothing;
-            self.holders.unsought_chunks += changed.registers.iter().filter(holds).count() as u64;
+            self.holders.unindexed_chunks += changed.registers.iter().filter(holds).count() as u64;
             return Ok(());
         }
         self.take_accepted(accepted, tag, &changed)
     }
 
     /// As many chunks as were written so were stored without a look-up, at least.
-    pub(crate) fn expect_unsought(&self, counters: &Counters) -> Result<(), Broken> {
-        let asked = self.holders.unsought_chunks;
-        if counters.chunks_unsought < asked {
-            let said = counters.chunks_unsought;
+    pub(crate) fn expect_skipped_lookups(&self, counters: &Counters) -> Result<(), Broken> {
+        let asked = self.holders.unindexed_chunks;
+        if counters.lookups_skipped < asked {
+            let said = counters.lookups_skipped;
             return Err(strange("chunks of unindexed writes that were looked for", &(said, asked)));
         }
         Ok(())

@@ -3,7 +3,7 @@
 //!
 //! What cannot be read is what the check names, chunk by chunk. A store that is not opened is named
 //! by a sentence, and by a check. A repair loses what the check called lost and nothing else: all
-//! that was flushed is there but for that. What is lost is then given up or written again, and the
+//! that was flushed is there but for that. What is lost is then abandoned or written again, and the
 //! store lives on like any other.
 
 use std::collections::BTreeSet;

@@ -46,7 +46,7 @@ impl Pending {
         Self { wanted, failure: None, done }
     }
 
-    /// Tells whoever asked that no answer will come.
+    /// Tells the caller that no answer will come.
     pub(super) fn fail(self, error: ClientError) {
         (self.done)(Err(error));
     }
@@ -84,7 +84,7 @@ pub(super) trait InFlight {
     fn put_back(&self, cookie: u64, pending: Pending);
 }
 
-/// Takes one simple reply or one chunk, and tells whoever asked if its request is answered by it.
+/// Takes one simple reply or one chunk, and tells the caller if its request is answered by it.
 ///
 /// # Errors
 /// [`ClientError`] when the connection cannot go on; the request that was being answered has been

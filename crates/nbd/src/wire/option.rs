@@ -23,7 +23,7 @@ pub const NO_ZEROES: u16 = 1 << 1;
 
 /// Enter transmission without a reply.
 pub const OPT_EXPORT_NAME: u32 = 1;
-/// Give up.
+/// End the handshake.
 pub const OPT_ABORT: u32 = 2;
 /// Name all exports.
 pub const OPT_LIST: u32 = 3;

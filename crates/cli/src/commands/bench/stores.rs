@@ -2,8 +2,8 @@
 //!
 //! Every chunk is a write of its own, at ascending addresses of one volume. All but the last of
 //! them are written as fast as the store takes them; each is *acknowledged* when it is in the write
-//! buffer, so its time is the engine's backpressure: that of whoever waits for room. The last ones
-//! ask to be *durable* (FUA): fingerprint, look-up, comparison, journal and a sync lie between
+//! buffer, so its time is the engine's backpressure: that of a writer that waits for room. The last
+//! ones ask to be *durable* (FUA): fingerprint, look-up, comparison, journal and a sync lie between
 //! request and answer. They go out in blocks, one at depth 1, the next at depth 32, so that both
 //! depths meet the same data. Each block begins and ends with nothing under way.
 

@@ -11,12 +11,12 @@
 //! called B that is not: its snapshot is taken when the end of the stream has been seen and
 //! everything before it has been found right.
 //!
-//! With `--overwrite` what NAME holds is given up for B, and for nothing less: NAME@B~replaced is
+//! With `--overwrite` what NAME holds is discarded for B, and for nothing less: NAME@B~replaced is
 //! taken of it, before NAME goes back to A and the mark is taken. As long as it is there, it is the
 //! one to go back to, also when an import was killed before it took its mark: the next one goes
 //! back to it where that gives nothing up, and where it would, it is the user who decides.
 //!
-//! Going back gives up what was written since, so it must be the import that wrote it. A mark
+//! Going back discards what was written since, so it must be the import that wrote it. A mark
 //! counts only while it is the last that happened to NAME: who has rolled back, or taken a
 //! snapshot, has seen what the import left, and what is there is theirs. A mark whose import came
 //! to its end is removed by the next import, and with the snapshot B.
@@ -189,7 +189,7 @@ impl StreamImport<'_> {
             Some(_) => {}
         }
         if args.overwrite && !args.confirm.yes && !self.is_same(&base_name, &volume)? {
-            let question = format_args!("Give up what {volume} has changed since {base_name}?");
+            let question = format_args!("Discard what {volume} has changed since {base_name}?");
             confirm(&args.confirm, question)?;
         }
         let [mark, replaced] = marks_for(&format!("{volume}@{}", header.target.name));
@@ -267,7 +267,7 @@ impl StreamImport<'_> {
     }
 
     /// Lets a volume hold again what an import put aside that was killed before it took its mark.
-    /// Nothing is given up for it: the volume holds what its base does.
+    /// Nothing is discarded for it: the volume holds what its base does.
     fn have_back(
         &self,
         volume: &str,

@@ -28,19 +28,15 @@ pub(super) fn banner(
         (Some(volume), Some(address)) => {
             write!(text, "{}{}", table(addresses, volumes), attaching(address, &volume.name))
         }
+        _ if args.read_only => writeln!(text, "no volumes"),
         _ => write!(
             text,
             "no volumes yet; from another terminal:\n  tamis volume create {} NAME --size 40G\n",
             shell_path(place)
         ),
     };
-    let _ = write!(
-        text,
-        "put a disk image in, from another terminal:\n  tamis import {} NAME disk.qcow2\n",
-        shell_path(place)
-    );
-    if let Some(address) = addresses.first() {
-        let _ = write!(text, "a new volume is served at once, as\n  {}\n", address.uri("NAME"));
+    if !args.read_only {
+        text.push_str(&new_volumes(place, addresses.first()));
     }
     for address in *s3 {
         let _ = write!(text, "buckets are served over S3 at\n  http://{address}\n");
@@ -55,6 +51,17 @@ pub(super) fn banner(
     }
     text.push_str("\nCtrl-C ends it.\n");
     text
+}
+
+/// What makes a volume, and where it is then.
+fn new_volumes(place: &Path, address: Option<&Listen>) -> String {
+    let served = address.map_or_else(String::new, |address| {
+        format!("a new volume is served at once, as\n  {}\n", address.uri("NAME"))
+    });
+    format!(
+        "put a disk image in, from another terminal:\n  tamis import {} NAME disk.qcow2\n{served}",
+        shell_path(place)
+    )
 }
 
 fn table(addresses: &[Listen], volumes: &[VolumeInfo]) -> Table {
@@ -131,8 +138,8 @@ mod tests {
             dedup: Dedup::On,
             compression: None,
             reservation_bytes: None,
-            looks_up: true,
-            unsought_chunks: 0,
+            dedup_active: true,
+            unindexed_chunks: 0,
             domain: None,
             taken_unix_s: None,
             parent: None,
@@ -160,5 +167,16 @@ mod tests {
         let text = banner(Path::new("/s"), &of(&addresses), &[], &args());
         assert!(text.contains("  tamis volume create /s NAME --size 40G\n"), "{text}");
         assert!(text.contains("  nbd+unix:///NAME?socket=/s/nbd.sock\n"), "{text}");
+    }
+
+    #[test]
+    fn a_store_that_is_only_read_shows_nothing_that_writes() {
+        let addresses = [Listen::parse("unix:/s/nbd.sock").unwrap()];
+        let args = ServeArgs { read_only: true, ..args() };
+        let text = banner(Path::new("/s"), &of(&addresses), &[], &args);
+        assert!(text.contains("\nno volumes\n"), "{text}");
+        for writing in ["tamis volume create", "tamis import", "NAME"] {
+            assert!(!text.contains(writing), "{writing}: {text}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What a server says while it works, on a thread of its own.
 //!
-//! Whoever is to read standard error may have stopped: a terminal at Ctrl-S, a pipe that nobody
+//! The reader of standard error may have stopped: a terminal at Ctrl-S, a pipe that nobody
 //! empties. Then this thread waits, and neither the engine nor who is to end the server does. What
 //! finds no room meanwhile is counted, and the count is said in its place.
 
@@ -17,7 +17,7 @@ use crate::output;
 /// Lines that may wait to be said.
 const LINES_MAX: usize = 64;
 /// How long the end of a server waits for the last of them.
-const PATIENCE_AT_THE_END: Duration = Duration::from_secs(1);
+const TIME_LIMIT_AT_THE_END: Duration = Duration::from_secs(1);
 
 /// The thread that says lines.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Notices {
         Ok(Self { teller: Teller { lines, left_out: Arc::default() }, all_said })
     }
 
-    /// Whoever else has something said.
+    /// Another one, for what else has something to say.
     pub(super) fn teller(&self) -> Teller {
         self.teller.clone()
     }
@@ -58,7 +58,7 @@ impl Notices {
     pub(super) fn end(self) {
         drop(self.teller);
         // Said or not, the server ends.
-        let _ = self.all_said.recv_timeout(PATIENCE_AT_THE_END);
+        let _ = self.all_said.recv_timeout(TIME_LIMIT_AT_THE_END);
     }
 }
 
@@ -67,7 +67,7 @@ impl Teller {
         let missing = self.left_out.swap(0, Ordering::Relaxed);
         let line = match missing {
             0 => line.to_string(),
-            missing => format!("({missing} notices left out: nobody read them)\n{line}"),
+            missing => format!("({missing} messages dropped: standard error was not read)\n{line}"),
         };
         if self.lines.try_send(line).is_err() {
             self.left_out.fetch_add(missing + 1, Ordering::Relaxed);

@@ -53,7 +53,7 @@ pub(super) fn announce(
     for address in listening.nbd.iter().filter(|address| !address.is_loopback()) {
         teller.tell(format_args!(
             "warning: {address} can be reached from other machines, without encryption or \
-             password: whoever connects can read and write every volume"
+             password: every client that connects can read and write every volume"
         ));
     }
     for address in listening.s3.iter().filter(|address| !address.ip().is_loopback()) {
@@ -80,7 +80,7 @@ pub(super) fn announce(
     for (volume, snapshot) in unfinished(&volumes) {
         teller.tell(format_args!(
             "warning: {volume} holds part of what leads to {snapshot}, since an import was killed; \
-             when that is repeated it gives up what is written to {volume} until then, unless \
+             when that is repeated it discards what is written to {volume} until then, unless \
              {volume} has been rolled back first (`tamis snapshot rollback`)"
         ));
     }

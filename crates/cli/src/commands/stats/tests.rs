@@ -48,6 +48,15 @@ fn a_store_that_stopped_writing_says_so_first() {
 }
 
 #[test]
+fn a_store_that_is_only_read_has_not_stopped() {
+    let writing_stopped = Some(engine::RequestError::StoreReadOnly.to_string());
+    let stats = Stats { writing_stopped, ..stats() };
+    let text = text(&Report { stats, served: true, ..Report::default() }, true);
+    assert!(text.starts_with("read-only: the store is open read-only"), "{text}");
+    assert!(!text.contains("stopped"), "{text}");
+}
+
+#[test]
 fn snapshots_and_deletions_are_told_where_there_are_any() {
     let of = |name: &str| VolumeStats { name: name.to_owned(), ..VolumeStats::default() };
     let volumes = vec![of("v"), of("v@a"), of("v@b")];
@@ -103,20 +112,20 @@ fn second_copies_are_told_where_there_are_any() {
 #[test]
 fn look_ups_are_told_where_bytes_are_compared() {
     let told = |verify| {
-        let counters = Counters { lookups_differ: 7, chunks_aside: 8, ..Counters::default() };
+        let counters = Counters { lookups_differ: 7, chunks_unindexed: 8, ..Counters::default() };
         told_of(Stats { verify, counters, ..stats() })
     };
-    assert!(!told(false).contains("aside"), "{}", told(false));
+    assert!(!told(false).contains("unindexed"), "{}", told(false));
     let told = told(true);
     let line = |name| told.lines().find(|line| line.starts_with(name)).unwrap();
     assert!(line("other bytes").ends_with(" 7  under the fingerprint of a stored chunk"));
-    assert!(line("stored aside").ends_with(" 8  new chunks that no look-up will find"));
+    assert!(line("unindexed").ends_with(" 8  new chunks without an entry in the Hash-PBN table"));
 }
 
 #[test]
 fn chunks_that_were_not_looked_up_are_told_where_there_are_any() {
-    let told = |chunks_unsought| {
-        let counters = Counters { chunks_unsought, ..Counters::default() };
+    let told = |lookups_skipped| {
+        let counters = Counters { lookups_skipped, ..Counters::default() };
         told_of(Stats { counters, ..stats() })
     };
     assert!(!told(0).contains("not looked up"), "{}", told(0));
@@ -143,7 +152,7 @@ fn what_a_repair_gave_up_is_told_until_a_scrub_has_found_it_nowhere() {
     let stats = Stats { given_up_chunks: 3, ..stats() };
     let mut record = ScrubRecord::default();
     assert_eq!(lost(&Stats::default(), &record), None);
-    assert!(lost(&stats, &record).unwrap().contains("given up 3 chunks"));
+    assert!(lost(&stats, &record).unwrap().contains("abandoned 3 chunks"));
     let found = |volume: &str| {
         let (volume, lba, count, bytes) = (volume.to_owned(), 7, 2, 8192);
         let problem = Problem::LostChunks { volume, lba, count, bytes };
@@ -155,7 +164,7 @@ fn what_a_repair_gave_up_is_told_until_a_scrub_has_found_it_nowhere() {
     record.ended(run);
     assert!(lost(&stats, &record).unwrap().contains("4 chunks when last scrubbed"));
     record.repaired(1);
-    assert!(lost(&stats, &record).unwrap().contains("given up"));
+    assert!(lost(&stats, &record).unwrap().contains("abandoned"));
     let mut run = ScrubRun::begin(false);
     run.add(&ScrubStep { given_up_chunks: 3, ..ScrubStep::default() }, 1.0);
     record.ended(run);

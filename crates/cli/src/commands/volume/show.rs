@@ -102,12 +102,12 @@ fn table_of(shown: &Shown) -> Table {
 
 /// What is done now, and was since the store was opened.
 fn dedup_note(info: &VolumeInfo) -> String {
-    let now = match (info.dedup, info.looks_up) {
+    let now = match (info.dedup, info.dedup_active) {
         (Dedup::Auto, true) => "all new chunks are looked up",
         (Dedup::Auto, false) => "one new chunk of eight is looked up: there are hardly duplicates",
         (Dedup::Off | Dedup::On, _) => "new chunks are not looked up",
     };
-    match info.unsought_chunks {
+    match info.unindexed_chunks {
         0 => now.to_owned(),
         chunks => format!("{now}; {} were stored without", human_count(chunks)),
     }

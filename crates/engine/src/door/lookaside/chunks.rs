@@ -1,8 +1,8 @@
 //! Frames by the name of their chunk, for doors.
 //!
 //! Invariant: **a frame that is found under a name is one of the chunk that has the name now**, or
-//! had it when the last change of any address that a door looks at was taken. Whoever gives a name
-//! away forgets it here before anybody else gets it.
+//! had it when the last change of any address that a door looks at was taken. A thread that gives a
+//! name away forgets it here before anybody else gets it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 

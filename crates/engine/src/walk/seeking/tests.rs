@@ -53,7 +53,7 @@ fn where_something_repeats_nothing_is_lost() {
     // One in eight is the one before.
     let contents = (0..64 * WINDOW_CHUNKS).map(|at| if at % 8 == 7 { at - 1 } else { at });
     assert_eq!(stream.write(contents), 8 * WINDOW_CHUNKS);
-    assert_eq!(stream.seeking.unsought_chunks(A), 0);
+    assert_eq!(stream.seeking.unindexed_chunks(A), 0);
 }
 
 #[test]
@@ -61,13 +61,13 @@ fn where_nothing_repeats_an_eighth_is_looked_for_until_something_does() {
     let mut stream = Stream::new();
     let fresh = 16 * WINDOW_CHUNKS;
     assert_eq!(stream.write(0..fresh), 0);
-    assert!(!stream.seeking.looks_up(A));
-    let unsought = stream.seeking.unsought_chunks(A);
+    assert!(!stream.seeking.dedup_active(A));
+    let unindexed = stream.seeking.unindexed_chunks(A);
     let seven_eighths = 15 * WINDOW_CHUNKS / 8 * 7;
-    assert!(unsought.abs_diff(seven_eighths) < seven_eighths / 20, "{unsought}");
+    assert!(unindexed.abs_diff(seven_eighths) < seven_eighths / 20, "{unindexed}");
     // The same again: a window later all are looked for, and found when they come a third time.
     stream.write(0..fresh);
-    assert!(stream.seeking.looks_up(A));
+    assert!(stream.seeking.dedup_active(A));
     let third = stream.write(0..fresh);
     assert!(third >= fresh - WINDOW_CHUNKS, "{third} of {fresh}");
 }
@@ -77,12 +77,12 @@ fn a_volume_is_judged_by_its_own_chunks() {
     let mut stream = Stream::new();
     stream.seeking.set(B, Dedup::Auto);
     stream.write(0..4 * WINDOW_CHUNKS);
-    assert!(!stream.seeking.looks_up(A) && stream.seeking.looks_up(B));
+    assert!(!stream.seeking.dedup_active(A) && stream.seeking.dedup_active(B));
     stream.seeking.set(A, Dedup::On);
     stream.seeking.set(B, Dedup::Off);
     let any = fingerprint(8);
     assert!(stream.seeking.seeks(A, &any) && !stream.seeking.seeks(B, &any));
-    assert_eq!(stream.seeking.unsought_chunks(A), 0);
+    assert_eq!(stream.seeking.unindexed_chunks(A), 0);
 }
 
 /// The same, told plainly: the chunks so far are cut into windows, and of the last whole one with
@@ -107,7 +107,7 @@ proptest! {
         seeking.judge_every(window as u64);
         seeking.set(A, Dedup::Auto);
         let mut seen = Vec::new();
-        let mut unsought = 0;
+        let mut unindexed = 0;
         for (content, rare) in chunks {
             let (fingerprint, duplicate) = (fingerprint(content), rare == 0);
             let sought = seeking.seeks(A, &fingerprint);
@@ -115,8 +115,8 @@ proptest! {
             prop_assert_eq!(sought, judge || looks_for_all(window, &seen));
             seeking.note(A, &fingerprint, sought, duplicate);
             seen.push((fingerprint, duplicate));
-            unsought += u64::from(!sought);
+            unindexed += u64::from(!sought);
         }
-        prop_assert_eq!(seeking.unsought_chunks(A), unsought);
+        prop_assert_eq!(seeking.unindexed_chunks(A), unindexed);
     }
 }

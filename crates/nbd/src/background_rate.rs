@@ -3,7 +3,7 @@
 //! Before each of its requests it looks at what clients have asked for since the last look. While
 //! they ask for nothing, it goes on at once. While they do, all connections in the background
 //! together begin one request in [`PAUSE_MAX`], or sooner when clients pause for [`LOOK_TIME`]. So
-//! the work of the background never stands still, and it never takes more of a busy store than one
+//! the work of the background never stalls, and it never takes more of a busy store than one
 //! request at a time.
 
 use std::fmt::Debug;
@@ -20,9 +20,9 @@ const LOOK_TIME: Duration = Duration::from_micros(500);
 const LOOKS: u128 = PAUSE_MAX.as_micros() / LOOK_TIME.as_micros();
 
 /// What a connection in the background asks before each request.
-pub(crate) trait Courtesy: Sync {
+pub(crate) trait BackgroundRate: Sync {
     /// Returns when its next request may begin.
-    fn give_way(&self);
+    fn await_turn(&self);
 }
 
 /// What a reader does around each request, beside serving it.
@@ -31,7 +31,7 @@ pub(crate) struct Turns<'a> {
     /// Requests that have come over its connection.
     pub(crate) requests: &'a AtomicU64,
     /// Asked before each request, where the connection is in the background.
-    pub(crate) courtesy: Option<&'a dyn Courtesy>,
+    pub(crate) background_rate: Option<&'a dyn BackgroundRate>,
 }
 
 impl Turns<'_> {
@@ -61,7 +61,7 @@ pub(crate) struct Gate {
 impl Gate {
     /// Returns when clients are idle by what `look` says, or when they have been waited for long
     /// enough.
-    pub(crate) fn give_way(&self, look: impl Fn() -> Activity) {
+    pub(crate) fn await_turn(&self, look: impl Fn() -> Activity) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..LOOKS {
             let Activity { requests, is_busy } = look();
@@ -83,7 +83,7 @@ mod tests {
 
     fn looks(gate: &Gate, activity: impl Fn(u64) -> Activity) -> u64 {
         let looks = Cell::new(0);
-        gate.give_way(|| {
+        gate.await_turn(|| {
             looks.set(looks.get() + 1);
             activity(looks.get())
         });
