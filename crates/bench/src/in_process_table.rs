@@ -67,7 +67,7 @@ impl Display for InProcess {
         rows.iter().try_for_each(|(name, samples)| writeln!(f, "| {name} | {samples} |"))?;
         writeln!(
             f,
-            "\nStage by stage, ns that passed for a written chunk, whichever thread had the processor \
+            "\nStage by stage, ns that passed for a written chunk, by any thread \
              meanwhile; jobs are those of all threads together. `tamis stats` says the same of a \
              store that is served.\n\n| | |\n|---|---|"
         )?;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Ten seconds, because what a command waits for may never come: room on a device, the answer of a
-//! server that stands still. Only a server sees to its end itself, for it may have much to write.
+//! server that stalls. Only a server sees to its end itself, for it may have much to write.
 //!
 //! Who signals the process and its group, as `timeout` does, sends the first twice: another one
 //! counts a second later. A hangup counts unless the process was started to outlive its terminal,

@@ -7,7 +7,7 @@
 //! content.rs   their bytes
 //! store.rs     an opened store: all that it holds             bucket.rs   what is asked of one:
 //!              parts.rs on index and values, whole.rs as doors have it
-//! history.rs   what it held, state after state: the oracle    recount.rs who names which chunk
+//! history.rs   what it held, state after state: the oracle    recount.rs who names which PBN
 //! aside.rs     a crash at one write, and one of the opening   step_volume.rs  the engine, stepped
 //! ```
 //!

@@ -13,6 +13,7 @@ mod licences;
 mod modules;
 mod names;
 mod paths;
+mod phrases;
 mod ratchet;
 mod source;
 mod story;
@@ -28,13 +29,14 @@ use crate::tidy::workspace::Workspace;
 /// One law: its name and how it is checked.
 type Law = (&'static str, fn(&Workspace) -> Vec<Finding>);
 
-const LAWS: [Law; 9] = [
+const LAWS: [Law; 10] = [
     ("arrows between rooms", |workspace| arrows::check(&workspace.packages)),
     ("dead files", |workspace| modules::unreached(&workspace.sources)),
-    ("lengths and circles", ratcheted),
+    ("ratchet", ratcheted),
     ("columns", columns::check),
     ("ban list", |workspace| bans::check(&workspace.sources)),
     ("names", |workspace| names::check(&workspace.sources)),
+    ("phrases", phrases::check),
     ("stories", |workspace| story::check(&workspace.sources)),
     ("licences", |workspace| licences::check(&workspace.packages)),
     ("versions", |workspace| versions::check(&workspace.packages)),
@@ -60,5 +62,6 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
 fn ratcheted(workspace: &Workspace) -> Vec<Finding> {
     let mut found = length::too_long(&workspace.sources);
     found.extend(cycles::check(&workspace.sources));
+    found.extend(phrases::excesses(workspace));
     ratchet::check(&found, &workspace.ratchet, &workspace.ratchet_before)
 }

@@ -13,7 +13,9 @@ use crate::failure::Failure;
 use crate::program::Program;
 
 /// The folders whose files are ours to keep tidy.
-const FOLDERS: [&str; 5] = ["crates", "rtl", "xtask", "fuzz", ".ci"];
+const FOLDERS: [&str; 6] = ["crates", "rtl", "xtask", "fuzz", ".ci", "docs"];
+/// What was measured stays as it was written.
+const RECORDS: &str = "docs/measurements";
 
 /// Everything tidy reads.
 #[derive(Debug, Default)]
@@ -21,6 +23,8 @@ pub(crate) struct Workspace {
     pub(crate) sources: Vec<SourceFile>,
     /// Scripts and manifests: path and text.
     pub(crate) texts: Vec<(PathBuf, String)>,
+    /// What people read, without the record of measurements: path and text.
+    pub(crate) documents: Vec<(PathBuf, String)>,
     pub(crate) packages: Vec<Package>,
     /// `xtask/ratchet.txt`, as it is and as it was committed last.
     pub(crate) ratchet: String,
@@ -46,6 +50,7 @@ impl Workspace {
         for folder in FOLDERS {
             workspace.read_folder(root, &root.join(folder))?;
         }
+        workspace.read_file(root, &root.join("README.md"))?;
         modules::mark_test_files(&mut workspace.sources);
         workspace.ratchet = fs::read_to_string(root.join("xtask/ratchet.txt")).unwrap_or_default();
         let committed =
@@ -81,6 +86,9 @@ impl Workspace {
         if kind == "rs" {
             let text = fs::read_to_string(path).map_err(Failure::file(path))?;
             self.sources.push(SourceFile::new(relative, text));
+        } else if kind == "md" && !relative.starts_with(RECORDS) {
+            let text = fs::read_to_string(path).map_err(Failure::file(path))?;
+            self.documents.push((relative, text));
         } else if is_script {
             let text = fs::read_to_string(path).map_err(Failure::file(path))?;
             self.texts.push((relative, text));

@@ -201,8 +201,8 @@ impl Import<'_> {
         };
         let image_bytes = self.stage(new, &name, Room::Fixed, &Setting::all_of(volume))?;
         self.concluded(&staging, |import| import.replace(volume, &staging, args.force))?;
-        // What the image has taken the place of is no half of a stream, for whose import to discard,
-        // nor anything that one has put aside. Marks that stay lead nowhere.
+        // What the image has taken the place of is no half of a stream, for whose import to
+        // discard, nor anything that one has put aside. Marks that stay lead nowhere.
         marks_of(&name, all).for_each(|mark| drop(self.store.delete(mark)));
         Ok(image_bytes)
     }

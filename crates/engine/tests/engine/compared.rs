@@ -41,7 +41,7 @@ fn aside_and_equal(stats: &Stats) -> (u64, u64) {
 fn is_aside(stand: &Stand, lba: u64) -> bool {
     let told = stand.client.explain("v", Address::Lba(lba)).unwrap();
     assert!(told.is_sound(), "{told:?}");
-    told.chunk.unwrap().place.unwrap().frame.unwrap().aside
+    told.chunk.unwrap().place.unwrap().frame.unwrap().unindexed
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn every_chunk_is_stored_and_none_is_found() {
     assert_eq!(stand.stats().unique_chunks, 4 * CHUNKS);
     let aside = |name: &str| {
         let explained = stand.client.explain(name, Address::Lba(3)).unwrap();
-        explained.chunk.unwrap().place.unwrap().frame.unwrap().aside
+        explained.chunk.unwrap().place.unwrap().frame.unwrap().unindexed
     };
     assert_eq!([aside("a"), aside("b"), aside("v")], [true, true, false]);
     scrub_finds_nothing(&stand);

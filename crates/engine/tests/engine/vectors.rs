@@ -140,7 +140,7 @@ fn vectors_as_long_as_the_write_buffer_do_not_wait_for_each_other() {
 
 fn chunk_is_aside(stand: &Stand, lba: u64) -> bool {
     let explanation = stand.client.explain("v", Address::Lba(lba)).unwrap();
-    explanation.chunk.unwrap().place.unwrap().frame.unwrap().aside
+    explanation.chunk.unwrap().place.unwrap().frame.unwrap().unindexed
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //! Of a workload any content can be asked for, in no memory. Of a trace it is remembered what was
 //! written: a key of 64 bits for each unit of content, 4096 bytes or, in traces with a digest for
 //! each sector, 512. That takes about 20 to 40 bytes a unit; beyond [`UNITS_MAX`] units it stops,
-//! and the replay says that it was not judged. Keys are made of the bytes and not of the digests, so that what was written and what is read are judged alike.
+//! and the replay says that it was not judged. Keys are made of the bytes and not of the digests,
+//! so that what was written and what is read are judged alike.
 
 use std::ops::Range;
 
