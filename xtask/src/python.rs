@@ -1,11 +1,12 @@
 //! The Python package (`crates/python`): its wheel, its types and its tests, in an environment of
-//! its own under `target/`.
+//! its own under `target/`, and the tests once more with another version of Python, where the
+//! machine has one: one wheel is for all of them (abi3).
 //!
-//! The environment is made once, from PyPI; a machine that cannot make one skips the step with a
+//! The environments are made once, from PyPI; a machine that cannot make one skips the step with a
 //! sentence. What a library is not there for is skipped by pytest itself.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::program::Program;
@@ -28,30 +29,78 @@ const PACKAGES: [&str; 13] = [
     "matplotlib",
 ];
 
+/// The package, and where its wheels are put.
+const MODULE: &str = "crates/python";
+const WHEELS: &str = "target/wheels/debug";
+
+/// What the tests need of another version of Python; those of other libraries are skipped there.
+const SECOND_PACKAGES: [&str; 4] = ["pytest", "fsspec", "numpy", "pyarrow"];
+/// What is tested there: what rests on Python itself, and not what Parquet's readers do.
+const SECOND_TESTS: [&str; 4] = [
+    "tests/test_embedded.py",
+    "tests/test_filesystem.py",
+    "tests/test_processes.py",
+    "tests/test_tables.py",
+];
+/// The versions that the wheel is for, the oldest first.
+const VERSIONS: [&str; 5] = ["3.9", "3.10", "3.11", "3.12", "3.13"];
+
 /// Runs what belongs to the package, or says why not.
 pub(crate) fn run(root: &Path, steps: &mut Steps) {
     let environment = root.join("target/python");
-    match prepare(&environment) {
+    match prepare(&environment, Path::new("python3"), &PACKAGES) {
         Ok(()) => steps.run("python", || check(root, &environment)),
-        Err(failure) => {
-            let why = failure.to_string();
-            let first = why.lines().last().unwrap_or_default();
-            steps.skip("python", &format!("needs Python 3.9 with venv, and PyPI once: {first}"));
-        }
+        Err(failure) => return skip(steps, "python", &failure),
+    }
+    let Some(python) = second_python() else {
+        let why = "needs a second version of Python from 3.9 on, on the path or of pyenv";
+        return steps.skip("python, second version", why);
+    };
+    let environment = root.join("target/python-second");
+    match prepare(&environment, &python, &SECOND_PACKAGES) {
+        Ok(()) => steps.run("python, second version", || {
+            install(root, &environment)?;
+            test(root, &environment, &SECOND_TESTS)
+        }),
+        Err(failure) => skip(steps, "python, second version", &failure),
     }
 }
 
+fn skip(steps: &mut Steps, name: &str, failure: &Failure) {
+    let why = failure.to_string();
+    let first = why.lines().last().unwrap_or_default();
+    steps.skip(name, &format!("needs Python 3.9 with venv, and PyPI once: {first}"));
+}
+
+/// The oldest Python of those that the wheel is for, and of another version than `python3`.
+fn second_python() -> Option<PathBuf> {
+    let version = |python: &Path| {
+        let code = "import sys; print('%d.%d' % sys.version_info[:2])";
+        let said = Program::new(python).args(["-c", code]).output().ok()?;
+        Some(said.trim().to_owned())
+    };
+    let first = version(Path::new("python3"))?;
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let pyenv = fs::read_dir(home.join(".pyenv/versions")).into_iter().flatten().flatten();
+    let of_pyenv: Vec<PathBuf> = pyenv.map(|entry| entry.path().join("bin/python3")).collect();
+    VERSIONS.into_iter().filter(|wanted| *wanted != first).find_map(|wanted| {
+        let on_path = PathBuf::from(format!("python{wanted}"));
+        let all = std::iter::once(&on_path).chain(&of_pyenv);
+        all.into_iter().find(|python| version(python).as_deref() == Some(wanted)).cloned()
+    })
+}
+
 /// Makes the environment, unless it has all packages already.
-fn prepare(environment: &Path) -> Result<(), Failure> {
+fn prepare(environment: &Path, python: &Path, packages: &[&str]) -> Result<(), Failure> {
     let told = environment.join("packages.txt");
-    let wanted = PACKAGES.join("\n");
+    let wanted = packages.join("\n");
     if fs::read_to_string(&told).is_ok_and(|found| found == wanted) {
         return Ok(());
     }
-    Program::new("python3").args(["-m", "venv", "--clear"]).path(environment).run()?;
+    Program::new(python).args(["-m", "venv", "--clear"]).path(environment).run()?;
     let pip = Program::new(environment.join("bin/pip"));
     let options = ["install", "--quiet", "--disable-pip-version-check", "--no-cache-dir"];
-    pip.args(options).args(PACKAGES).run()?;
+    pip.args(options).args(packages.iter().copied()).run()?;
     fs::write(&told, wanted).map_err(Failure::file(&told))
 }
 
@@ -59,27 +108,37 @@ fn check(root: &Path, environment: &Path) -> Result<Counts, Failure> {
     let program = |name: &str| Program::new(environment.join("bin").join(name));
     // A server for the tests, and the module into the environment.
     Program::new("cargo").folder(root).args(["build", "--quiet", "-p", "cli"]).show()?;
-    let module = root.join("crates/python");
-    let wheels = root.join("target/wheels/debug");
+    let module = root.join(MODULE);
     program("maturin")
         .folder(&module)
         .args(["build", "--quiet", "--profile", "dev", "--out"])
-        .path(&wheels)
+        .path(&root.join(WHEELS))
         .show()?;
-    program("pip")
+    install(root, environment)?;
+    program("mypy").folder(&module).args(["--strict", "-p", "tamis"]).show()?;
+    test(root, environment, &[])
+}
+
+/// Installs the wheel that was built last.
+fn install(root: &Path, environment: &Path) -> Result<(), Failure> {
+    Program::new(environment.join("bin/pip"))
         .args(["install", "--quiet", "--disable-pip-version-check", "--force-reinstall"])
         .args(["--no-deps", "--no-index", "--find-links"])
-        .path(&wheels)
+        .path(&root.join(WHEELS))
         .arg("tamis")
-        .show()?;
-    program("mypy").folder(&module).args(["--strict", "-p", "tamis"]).show()?;
+        .show()
+}
+
+/// Runs these files of tests; none: all.
+fn test(root: &Path, environment: &Path, files: &[&str]) -> Result<Counts, Failure> {
     let server = format!("TAMIS_PROGRAM={}", root.join("target/debug/tamis").display());
     let mut counts = Counts { passed: 0, failed: 0 };
     let outcome = Program::new("env")
-        .folder(&module)
+        .folder(&root.join(MODULE))
         .arg(server)
         .path(&environment.join("bin/pytest"))
         .args(["-q", "-p", "no:cacheprovider", "--durations", "5"])
+        .args(files.iter().copied())
         .watch(|line| counts = read_result(line).unwrap_or(counts));
     counts.of(outcome)
 }
