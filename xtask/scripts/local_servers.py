@@ -1,7 +1,17 @@
 """What scripts that start servers on this machine share."""
 
+import argparse
 import socket
 import time
+
+
+def parser(description):
+    """Arguments of every such script: where its programs lie, and where it may work."""
+    raw = argparse.RawTextHelpFormatter
+    made = argparse.ArgumentParser(description=description, formatter_class=raw)
+    made.add_argument("--target", required=True, help="folder of the release build")
+    made.add_argument("--dir", required=True, help="folder to work in; it is made anew")
+    return made
 
 
 def free_port():

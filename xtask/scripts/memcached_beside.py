@@ -10,14 +10,13 @@ of what memcached does. `--model PROGRAM` measures another server instead, which
 port (`examples/model_door`, say).
 """
 
-import argparse
 import json
 import os
 import shutil
 import statistics
 import subprocess
 
-from local_servers import free_port, wait_for
+from local_servers import free_port, parser, wait_for
 
 KEYS = 10_000
 SIZES = (512, 4096)
@@ -32,16 +31,13 @@ def memory_bytes(process):
 
 
 def main():
-    raw = argparse.RawTextHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--requests", type=int, default=64_000)
-    parser.add_argument("--memory", default="2G")
-    parser.add_argument("--model")
-    parser.add_argument("--sync", action="store_true")
-    given = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--requests", type=int, default=64_000)
+    arguments.add_argument("--memory", default="2G")
+    arguments.add_argument("--model")
+    arguments.add_argument("--sync", action="store_true")
+    given = arguments.parse_args()
     tamis, load = f"{given.target}/tamis", f"{given.target}/examples/memcached_load"
     store = f"{given.dir}/store"
     shutil.rmtree(given.dir, ignore_errors=True)

@@ -8,7 +8,6 @@ Two servers on this machine, a unix socket between them. The bucket `alone` has 
 bucket `both` has one in step. Rounds alternate; the table has medians.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -16,19 +15,16 @@ import statistics
 import subprocess
 import time
 
-from local_servers import free_port, wait_for
+from local_servers import free_port, parser, wait_for
 
 KEYS = 5_000
 
 
 def main():
-    raw = argparse.RawTextHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--requests", type=int, default=12_000)
-    given = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--requests", type=int, default=12_000)
+    given = arguments.parse_args()
     tamis, load = f"{given.target}/tamis", f"{given.target}/examples/memcached_load"
     first, second, socket = (f"{given.dir}/{name}" for name in ("first", "second", "socket"))
     shutil.rmtree(given.dir, ignore_errors=True)

@@ -11,7 +11,6 @@ times and for its halves; beside it that of a spy who sets values of its own a s
 learn what it has stored. Exit code 1: the first is over 0.55.
 """
 
-import argparse
 import bisect
 import json
 import os
@@ -72,12 +71,9 @@ def times(spy, known, dice, count, name):
 
 
 def main():
-    raw = argparse.RawTextHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("--sets", type=int, default=100_000)
-    given = parser.parse_args()
+    arguments = local_servers.parser(__doc__)
+    arguments.add_argument("--sets", type=int, default=100_000)
+    given = arguments.parse_args()
     tamis, place = f"{given.target}/tamis", f"{given.dir}/store"
     shutil.rmtree(given.dir, ignore_errors=True)
     os.makedirs(given.dir)

@@ -12,7 +12,6 @@ has medians of the rounds for tamis and for Debian's memcached, which knows no t
 which is half of what it has alone.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -20,7 +19,7 @@ import statistics
 import subprocess
 import time
 
-from local_servers import free_port, wait_for
+from local_servers import free_port, parser, wait_for
 
 KEYS = 5_000
 CONNECTIONS, DEPTH = 4, 64
@@ -85,13 +84,10 @@ class Clients:
 
 
 def main():
-    raw = argparse.RawTextHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--dir", required=True)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--requests", type=int, default=20_000)
-    given = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--requests", type=int, default=20_000)
+    given = arguments.parse_args()
     tamis, load = f"{given.target}/tamis", f"{given.target}/examples/memcached_load"
     store = f"{given.dir}/store"
     shutil.rmtree(given.dir, ignore_errors=True)
