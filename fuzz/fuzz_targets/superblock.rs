@@ -1,6 +1,7 @@
-//! Geometry, root and mark: what is decoded is sound, and encoded to the same again.
+//! Geometry, root, label and mark: what is decoded is sound, and encoded to the same again.
 #![no_main]
 
+use format::label::Label;
 use format::mark::Mark;
 use format::root::Root;
 use format::superblock::Geometry;
@@ -12,7 +13,7 @@ const UUID: [u8; 16] = [0; 16];
 
 fuzz_target!(|input: &[u8]| {
     let _ = (Geometry::decode(input).is_ok(), Root::decode(input, UUID).is_ok());
-    let _ = Mark::decode(input).is_ok();
+    let _ = (Mark::decode(input).is_ok(), Label::decode(input, UUID).is_ok());
     let mut geometry = block(input);
     heal(&mut geometry, |bytes| Geometry::decode(bytes).map(drop));
     if let Ok(geometry) = Geometry::decode(&geometry) {
@@ -35,6 +36,11 @@ fuzz_target!(|input: &[u8]| {
     heal(&mut mark, |bytes| Mark::decode(bytes).map(drop));
     if let Ok(mark) = Mark::decode(&mark) {
         assert_eq!(Mark::decode(&mark.encode()), Ok(mark));
+    }
+    let mut label = block(input);
+    heal(&mut label, |bytes| Label::decode(bytes, UUID).map(drop));
+    if let Ok(label) = Label::decode(&label, UUID) {
+        assert_eq!(Label::decode(&label.encode(), UUID), Ok(label));
     }
     let mut root = block(input);
     heal(&mut root, |bytes| Root::decode(bytes, UUID).map(drop));

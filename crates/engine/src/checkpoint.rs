@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Idle -> freeze -> Pages (written, a few MiB at a time) -> TablesSync
-//!      -> Durable (journal up to the freeze, its frames placed) -> Root -> RootSync -> Idle
+//!      -> Durable (journal up to the freeze, its frames placed) -> Root -> RootSync -> Label -> Idle
 //! ```
 //!
 //! The freeze gives every dirty page its new place and tag in one go, children before parents;
@@ -13,6 +13,11 @@
 //!   slot loses nothing: the older one replays to the same state;
 //! * blocks freed two checkpoints ago become free: neither slot names them; so do PBNs freed before
 //!   this one.
+//!
+//! Then the root is written once more, as its *label*, to a block of zone tables: another file,
+//! for the day on which the superblock is lost. Nothing waits for that to be durable. The sync of
+//! the next checkpoint's pages makes it so, before that root takes a slot; until then the label of
+//! the root before leads to the same state, as that root does.
 //!
 //! Before a close freezes, the journal itself says that all is durable (`marking.rs`): should the
 //! slot of the last root be lost, what only that proved is proven still.
@@ -28,6 +33,7 @@ use std::collections::VecDeque;
 
 use disk::{AlignedBuf, SharedBuf};
 use format::BLOCK_BYTES;
+use format::label::Label;
 use format::root::Root;
 use format::units::{TreeId, Zone, block_offset_bytes};
 use mutants::mutant;
@@ -77,7 +83,8 @@ impl Engine {
                 self.devices.sync(Zone::Superblock, Purpose::RootSync);
                 self.enter_phase(Phase::RootSync)
             }
-            Phase::RootSync if self.checkpoints.ended => self.end_checkpoint(),
+            Phase::RootSync if self.checkpoints.ended => self.write_label(),
+            Phase::Label if self.checkpoints.ended => self.end_checkpoint(),
             _ => false,
         }
     }
@@ -133,7 +140,9 @@ impl Engine {
         root.next_incarnation = self.incarnation + 1;
         self.checkpoints.next_root = Some(root);
         self.tell(&Notice::RootRepeated { generation });
-        self.enter_phase(Phase::Durable)
+        // No pages, but the label of the root before may be in a cache only.
+        let mark = self.devices.mark();
+        self.enter_phase(Phase::PagesOut { mark })
     }
 
     /// Freezes the tables as they are; None while pages that hold catalog or containers are read.
@@ -184,6 +193,7 @@ impl Engine {
             open_containers: state.open_containers,
             next_container_sequence: state.next_container_sequence,
             totals: state.totals,
+            label: state.store.label(),
         }
     }
 
@@ -228,6 +238,20 @@ impl Engine {
         let offset_bytes = block_offset_bytes(format::superblock::root_block(root.generation));
         self.devices.write(Zone::Superblock, offset_bytes, SharedBuf::from(buf), Purpose::Root);
         self.enter_phase(Phase::Root)
+    }
+
+    /// Writes the label of a root that is durable in its slot. A root that was repeated has none of
+    /// its own: that of the root before says the same.
+    fn write_label(&mut self) -> bool {
+        let newest = self.checkpoints.newest.label;
+        let root =
+            self.checkpoints.next_root.as_ref().filter(|root| ![0, newest].contains(&root.label));
+        let Some(root) = root else { return self.end_checkpoint() };
+        let label = Label { geometry: self.geometry.clone(), root: Root::clone(root) };
+        let buf = AlignedBuf::padded(&label.encode()).into();
+        let offset_bytes = block_offset_bytes(root.label);
+        self.devices.write(Zone::Tables, offset_bytes, buf, Purpose::Root);
+        self.enter_phase(Phase::Label)
     }
 
     fn end_checkpoint(&mut self) -> bool {

@@ -240,6 +240,7 @@ fn first_root(compression: Compression) -> Root {
         open_containers: [None; STREAMS],
         next_container_sequence: 1,
         totals: Totals::default(),
+        label: 0,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use disk::{AlignedBuf, IoError};
 use format::BLOCK_BYTES;
+use format::mark::Mark;
 use format::superblock::{self, GEOMETRY_BLOCKS, Geometry};
 use format::units::Zone;
 
@@ -41,6 +42,22 @@ pub(crate) fn read_geometry(devices: &mut Devices) -> Result<Geometry, OpenError
         }
     }
     Err(failure.unwrap_or(OpenError::Memory { memory_bytes: 0 }))
+}
+
+/// What a blank superblock means: nothing was stored yet, or it is lost. The first record of a
+/// journal is written over its mark.
+pub(crate) fn of_blank(error: OpenError, devices: &mut Devices) -> OpenError {
+    if !matches!(error, OpenError::Unfinished) {
+        return error;
+    }
+    let first = devices.read_now(Zone::Journal, 0, BLOCK_BYTES);
+    let is_written = |block: &[u8]| block.iter().any(|&byte| byte != 0);
+    match first {
+        Ok(block) if Mark::decode(&block).is_err() && is_written(&block) => {
+            OpenError::SuperblockLost
+        }
+        _ => error,
+    }
 }
 
 /// Refuses to write to a store that has a feature which a writer must know, and this program does

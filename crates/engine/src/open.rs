@@ -52,7 +52,8 @@ use crate::door::intake::Intake;
 use crate::engine::{Engine, Parts};
 use crate::flush::flushing::Flushing;
 use crate::geometry::{
-    agree_on_geometry, check_zones, raise_version, read_geometry, read_superblock, refuse_to_write,
+    agree_on_geometry, check_zones, of_blank, raise_version, read_geometry, read_superblock,
+    refuse_to_write,
 };
 use crate::open::batches::Batches;
 use crate::open::belonging::refuse_foreign_tables;
@@ -159,7 +160,8 @@ pub(crate) fn load(
     cache: Caches,
     may_write: bool,
 ) -> Result<Opened, OpenError> {
-    let mut geometry = read_geometry(&mut devices)?;
+    let geometry = read_geometry(&mut devices);
+    let mut geometry = geometry.map_err(|error| of_blank(error, &mut devices))?;
     if may_write {
         refuse_to_write(&geometry)?;
     }
@@ -172,7 +174,9 @@ pub(crate) fn load(
         devices.sync_now(Zone::Superblock)?;
         agree_on_geometry(&mut devices, &geometry)?;
     }
-    let Roots { newest, older, unread, told } = read_roots(&mut devices, &geometry)?;
+    let roots = read_roots(&mut devices, &geometry);
+    let roots = roots.map_err(|error| of_blank(error, &mut devices))?;
+    let Roots { newest, older, unread, told } = roots;
     refuse_foreign_tables(&mut devices, &geometry)?;
     let state = empty_state(&geometry, &newest, cache);
     let kept_blocks = blocks_kept(dirty_pages_sure(geometry.tables_bytes, cache.pages));
@@ -195,6 +199,7 @@ pub(crate) fn load(
             loading.write_root_again(&newest, &geometry)?;
         }
         loading.replace_unread()?;
+        loading.write_label_again(&newest, &geometry)?;
         if !mutant!(PlacesNoCarried) {
             loading.place_carried(&geometry)?;
         }

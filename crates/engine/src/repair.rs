@@ -9,6 +9,7 @@ pub(crate) mod damage_reads;
 pub(crate) mod error;
 pub(crate) mod frame_accounts;
 pub(crate) mod journal_image;
+mod labels;
 pub(crate) mod ledger;
 mod map_accounts;
 mod next_journal;

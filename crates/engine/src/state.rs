@@ -96,8 +96,10 @@ impl State {
         for id in catalog.ids() {
             catalog.set_root(id, store.tree_root(TreeId::volume(id)));
         }
+        catalog.write_anew();
         catalog.store(store);
         writes.extend(store.freeze_catalog(generation)?);
+        store.renew_label();
         Ok(writes)
     }
 

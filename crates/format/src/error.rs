@@ -18,6 +18,8 @@ pub enum Structure {
     Superblock,
     /// [`crate::root::Root`].
     Root,
+    /// [`crate::label::Label`].
+    Label,
     /// [`crate::mark::Mark`].
     Mark,
     /// [`crate::page::Page`].
@@ -75,6 +77,7 @@ impl fmt::Display for Structure {
         f.write_str(match self {
             Self::Superblock => "superblock",
             Self::Root => "root",
+            Self::Label => "label",
             Self::Mark => "mark of a zone",
             Self::Page => "table page",
             Self::ContainerEntry => "entry of the container table",

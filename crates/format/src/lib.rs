@@ -20,6 +20,7 @@
 //! | geometry, roots | [`superblock`], [`root`] | zone superblock |
 //! | marks | [`mark`] | all other zones, until something else is written there |
 //! | journal records and the changes in them | [`record`] | zone journal |
+//! | labels: geometry and root once more | [`label`] | zone tables |
 //! | table pages: pointers, maps, PBAs, buckets, ... | [`page`] and its kinds | zone tables |
 //! | frames, directories | [`frame`], [`directory`] | zones data |
 //! | buckets | [`objects`] | volumes of that kind |
@@ -44,6 +45,7 @@ mod error;
 pub mod features;
 mod field;
 pub mod frame;
+pub mod label;
 pub mod map_page;
 pub mod mark;
 mod name;

@@ -57,6 +57,8 @@ pub(crate) const DEAD_CHUNKS_AT: usize = 264;
 pub(crate) const DEAD_FRAME_BYTES_AT: usize = 272;
 pub(crate) const DOMAINS_AT: usize = 280;
 pub(crate) const RESERVED_AT: usize = 282;
+pub(crate) const LABEL_AT: usize = 288;
+pub(crate) const LABEL_REST_AT: usize = 296;
 pub(crate) const COLLECTION_ID_AT: usize = 312;
 pub(crate) const COLLECTION_FILL_AT: usize = 316;
 pub(crate) const COLLECTION_SEQUENCE_AT: usize = 320;
@@ -96,6 +98,8 @@ const _: () = assert!(COPY_FRAME_BYTES_AT + 8 == HASH_TREES_AT && YOUNG_SEALED_A
 const _: () = assert!(COPIES_TREE_AT + TREE_BYTES == COPIED_CHUNKS_AT);
 const _: () = assert!(OPEN_SEQUENCE_AT + 4 == ZERO_AT && ZERO_AT + 4 == MAPPED_CHUNKS_AT);
 const _: () = assert!(DEAD_FRAME_BYTES_AT + 8 == DOMAINS_AT && DOMAINS_AT + 2 == RESERVED_AT);
+const _: () = assert!(RESERVED_AT < LABEL_AT && LABEL_AT + 8 == LABEL_REST_AT);
+const _: () = assert!(LABEL_REST_AT < COLLECTION_ID_AT);
 
 const _: () = assert!(COLLECTION_ID_AT + FILL_IN_OPEN == COLLECTION_FILL_AT);
 const _: () = assert!(COLLECTION_ID_AT + SEQUENCE_IN_OPEN == COLLECTION_SEQUENCE_AT);
@@ -221,6 +225,8 @@ pub struct Root {
     pub next_container_sequence: u32,
     /// Sums over all tables.
     pub totals: Totals,
+    /// Block of zone tables where it stands once more ([`crate::label`]); 0: nowhere.
+    pub label: u64,
 }
 
 impl Root {
@@ -255,6 +261,7 @@ impl Root {
         put_u64(block, FREE_HEAD_AT, self.free_head);
         put_u64(block, FREE_TAIL_AT, self.free_tail);
         put_u64(block, CATALOG_SLOTS_AT, self.catalog_slots);
+        put_u64(block, LABEL_AT, self.label);
         for (open, (flag, at)) in self.open_containers.iter().zip(OPEN_CONTAINERS_AT) {
             if let Some(open) = open {
                 block[FLAGS_AT] |= flag;
@@ -320,6 +327,7 @@ impl Root {
             open_containers: OPEN_CONTAINERS_AT.map(|place| decode_open_container(block, place)),
             next_container_sequence: u32_at(block, NEXT_CONTAINER_SEQUENCE_AT),
             totals: decode_totals(block),
+            label: u64_at(block, LABEL_AT),
         })
     }
 

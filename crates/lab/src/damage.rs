@@ -60,11 +60,28 @@ pub struct DamageTable {
 }
 
 impl DamageTable {
-    /// Damages stores `hits` times.
+    /// Damages stores `hits` times, each at a structure.
     ///
     /// # Errors
     /// A sentence, when the stores cannot even be made.
-    pub fn run(seed: u64, hits: u64, mut progress: impl FnMut(u64)) -> Result<Self, String> {
+    pub fn run(seed: u64, hits: u64, progress: impl FnMut(u64)) -> Result<Self, String> {
+        Self::run_of(Hit::choose, seed, hits, progress)
+    }
+
+    /// Damages stores `hits` times, each with a contiguous hit of 4 KiB to 1 MiB on one file.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_wide(seed: u64, hits: u64, progress: impl FnMut(u64)) -> Result<Self, String> {
+        Self::run_of(Hit::wide, seed, hits, progress)
+    }
+
+    fn run_of(
+        choose: impl Fn(&Sample, &mut Dice) -> Hit,
+        seed: u64,
+        hits: u64,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Self, String> {
         let samples: Result<Vec<Sample>, String> =
             (0..).zip(KINDS).map(|(number, kind)| Sample::make(kind, seed + number)).collect();
         let samples = samples?;
@@ -72,7 +89,7 @@ impl DamageTable {
         let mut dice = Dice::new(seed);
         for number in 0..hits {
             let sample = &samples[(number % samples.len() as u64) as usize];
-            let hit = Hit::choose(sample, &mut dice);
+            let hit = choose(sample, &mut dice);
             let seed = dice.roll();
             let mut trial = Trial { sample, hit: &hit, seed, failures: Vec::new(), refusal: None };
             let fate = catch_unwind(AssertUnwindSafe(|| trial.run()));

@@ -12,7 +12,6 @@ mod fill;
 mod night;
 mod pairs;
 
-use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -65,6 +64,9 @@ enum Command {
         /// Hit two places of each store, with the store open in between or not.
         #[arg(long)]
         twice: bool,
+        /// Hit 4 KiB to 1 MiB of one file at a time, wherever that is.
+        #[arg(long, conflicts_with = "twice")]
+        wide: bool,
         /// With --twice: the number of the first.
         #[arg(long, default_value_t = 0)]
         from: u64,
@@ -84,8 +86,14 @@ fn main() -> ExitCode {
         Command::Image { version, folder } => make_image(version, &folder),
         #[cfg(debug_assertions)]
         Command::Canary(arguments) => canary::run(&arguments),
-        Command::Damage { seed, hits, twice, from, json } => {
-            damage(seed, from..from + hits, twice, json)
+        Command::Damage { seed, hits, twice, wide, from, json } => {
+            let numbers = from..from + hits;
+            let table = match (twice, wide) {
+                (true, _) => DamageTable::run_twice(seed, numbers, progress(from + hits)),
+                (_, true) => DamageTable::run_wide(seed, hits, progress(hits)),
+                _ => DamageTable::run(seed, from + hits, progress(from + hits)),
+            };
+            damage(table, json)
         }
     }
 }
@@ -137,17 +145,15 @@ fn make_image(version: u32, folder: &std::path::Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn damage(seed: u64, numbers: Range<u64>, twice: bool, json: bool) -> ExitCode {
-    let end = numbers.end;
-    let progress = |done: u64| {
+fn progress(end: u64) -> impl FnMut(u64) {
+    move |done| {
         if done.is_multiple_of(100) {
             eprintln!("{done} of {end} hits");
         }
-    };
-    let table = match twice {
-        true => DamageTable::run_twice(seed, numbers, progress),
-        false => DamageTable::run(seed, end, progress),
-    };
+    }
+}
+
+fn damage(table: Result<DamageTable, String>, json: bool) -> ExitCode {
     let table = match table {
         Ok(table) => table,
         Err(sentence) => {

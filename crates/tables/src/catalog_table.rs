@@ -14,6 +14,9 @@ use crate::store::{PageRead, PageStore, PinSet};
 
 const TREE: TreeId = TreeId::CATALOG;
 
+/// A catalog of no more leaves is written whole with every checkpoint.
+pub(crate) const LEAVES_ANEW_MAX: u64 = 64;
+
 /// All volumes of a store.
 #[derive(Clone, Debug)]
 pub struct CatalogTable {
@@ -112,7 +115,16 @@ impl CatalogTable {
     /// dirty yet.
     #[must_use]
     pub fn pages_to_store(&self, maps: u64) -> u64 {
-        self.slots.div_ceil(SLOTS as u64).min(self.dirty.len() as u64 + maps)
+        let leaves = self.slots.div_ceil(SLOTS as u64);
+        if leaves <= LEAVES_ANEW_MAX { leaves } else { leaves.min(self.dirty.len() as u64 + maps) }
+    }
+
+    /// Has all leaves written with the coming checkpoint, if they are few: far from where they are
+    /// ([`PageStore::freeze_catalog`]), so that no hit takes the volumes of both roots.
+    pub fn write_anew(&mut self) {
+        if self.slots.div_ceil(SLOTS as u64) <= LEAVES_ANEW_MAX {
+            self.dirty.extend(self.volumes.values().map(|(place, _)| place / SLOTS as u64));
+        }
     }
 
     /// Puts what has changed into the leaves, which must have been wanted.

@@ -34,6 +34,7 @@ mod difference;
 mod eviction;
 mod frames;
 mod freeze;
+mod label;
 mod leaf_walk;
 mod near;
 mod page_io;

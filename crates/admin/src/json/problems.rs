@@ -176,6 +176,9 @@ enum ProblemForm {
     RootSlot {
         block: u64,
     },
+    Label {
+        block: u64,
+    },
     WrongFingerprint {
         pbn: u64,
         container: u32,

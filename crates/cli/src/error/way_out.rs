@@ -67,6 +67,11 @@ pub(super) fn of_open(error: &OpenError) -> String {
                                            long as it was and saves what is left"
             .to_owned(),
         OpenError::ForeignZone { zone, .. } => without_zone(*zone),
+        OpenError::Geometry(_) | OpenError::Roots(_) | OpenError::SuperblockLost => {
+            "; if there is none, `tamis check --repair` looks in the file tables for the copy that \
+             the last checkpoint left there"
+                .to_owned()
+        }
         _ => String::new(),
     }
 }
@@ -84,6 +89,10 @@ fn without_zone(zone: Zone) -> String {
 pub(super) fn of_repair(error: &RepairError) -> String {
     match error {
         RepairError::TooMuchLost { .. } => ": `--without-volume NAME` does".to_owned(),
+        // It has looked.
+        RepairError::Open(
+            OpenError::Geometry(_) | OpenError::Roots(_) | OpenError::SuperblockLost,
+        ) => String::new(),
         RepairError::Open(error) => of_open(error),
         _ => String::new(),
     }

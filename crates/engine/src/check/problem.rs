@@ -169,6 +169,13 @@ pub enum Problem {
     #[error("the root slot in block {block} of the superblock is damaged")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     RootSlot { block: u64 },
+    /// The label of a root is not what was written there.
+    #[error(
+        "the second copy of geometry and root, in block {block} of the tables, is damaged; the \
+         next checkpoint writes another"
+    )]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    Label { block: u64 },
     /// A frame passes its checksum, but holds other bytes than its chunk had.
     #[error("PBN {pbn} in container {container} does not have the fingerprint it is stored under")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]

@@ -50,6 +50,9 @@ pub fn structures(disk: Box<dyn Disk>) -> Result<Vec<Structure>, OpenError> {
         all.push(block_structure("root", Zone::Superblock, block));
         pages(image, &mut all);
     }
+    // That of the newest root is not known to be durable, and nothing needs it.
+    let older = survey.by_age().1.map(|image| image.root.label).filter(|&label| label != 0);
+    all.extend(older.map(|block| block_structure("label", Zone::Tables, block)));
     let unproven = records(&mut reads, &survey, &mut all);
     let ledger = Ledger::read(&mut reads, &survey, &mut |_| {});
     let frames = stored_chunks(&ledger).into_iter().map(|(pba, _)| ("frame", pba));

@@ -38,6 +38,7 @@ pub(crate) enum Phase {
     Durable,
     Root,
     RootSync,
+    Label,
 }
 
 /// The running checkpoint and what the last ones left.

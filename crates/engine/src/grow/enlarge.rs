@@ -146,6 +146,8 @@ impl Engine {
     /// The geometry is durable in both its blocks.
     fn end_enlarging(&mut self, growth: Growth) {
         let Growth { grown, after, .. } = growth;
+        // Its label is to have this geometry before much is stored that needs it.
+        self.checkpoints.ask();
         match after {
             After::Then(then) => {
                 self.geometry = grown;

@@ -3,6 +3,7 @@
 use disk::{AlignedBuf, IoError, SharedBuf};
 use format::BLOCK_BYTES;
 use format::catalog::{self, CatalogEntry};
+use format::label::Label;
 use format::page::Page;
 use format::record::Change;
 use format::root::Root;
@@ -173,6 +174,23 @@ impl Loading {
         self.devices.sync_now(Zone::Superblock)
     }
 
+    /// Writes the label of the root that is believed, durably: a kill may have come between that
+    /// root and it, and a store that was closed once has no other.
+    pub(crate) fn write_label_again(
+        &mut self,
+        newest: &Root,
+        geometry: &Geometry,
+    ) -> Result<(), IoError> {
+        let block = self.state.store.label();
+        if block == 0 {
+            return Ok(());
+        }
+        let label = Label { geometry: geometry.clone(), root: newest.clone() };
+        let buf = AlignedBuf::padded(&label.encode()).into();
+        self.devices.write_now(Zone::Tables, block_offset_bytes(block), buf)?;
+        self.devices.sync_now(Zone::Tables)
+    }
+
     /// Writes the root that is believed over the slot that could not be read, durably.
     pub(crate) fn replace_unread(&mut self) -> Result<(), IoError> {
         let Some(UnreadSlot { offset_bytes, block }) = self.unread.take() else { return Ok(()) };
@@ -255,10 +273,12 @@ impl Loading {
             }
         }
         self.state.store.adopt_reach(walker);
+        self.state.store.adopt_label(newest.label);
         Ok(())
     }
 
     fn walk_root(&mut self, walker: &mut ReachWalker, root: &Root) -> Result<(), OpenError> {
+        walker.add_label(root.label);
         for (number, tree) in root.trees.iter().enumerate() {
             walker.add_tree(TreeId(number as u32), *tree)?;
         }

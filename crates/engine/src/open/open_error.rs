@@ -37,13 +37,18 @@ pub enum OpenError {
         /// Where it should be, counted through all laps.
         offset_bytes: u64,
     },
-    /// The superblock is blank, or both root slots are.
+    /// The superblock is blank, or both root slots are, and the journal was never written to.
     #[error(
-        "the superblock holds no root: if the making of this store was stopped, remove its \
-         directory and make it again; if the store was in use, bring the file \
-         superblock back from a copy"
+        "the superblock holds no root, and the journal no record: the making of this store was \
+         stopped; remove its directory and make it again"
     )]
     Unfinished,
+    /// The superblock is blank, or both root slots are, of a store that was in use.
+    #[error(
+        "the superblock holds no root, but the store was in use: its journal holds something; \
+         bring the file superblock back from a copy"
+    )]
+    SuperblockLost,
     /// The catalog of volumes is damaged.
     #[error("the catalog of volumes is damaged: {0}")]
     Catalog(#[source] format::FormatError),

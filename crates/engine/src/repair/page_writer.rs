@@ -72,11 +72,8 @@ impl PageWriter {
         if let Some(pointer) = shared.as_ref().and_then(|shared| self.of_lines.get(shared)) {
             return Ok(*pointer);
         }
-        let Some(block) = (self.next_block..self.blocks).find(|&block| !self.used.contains(block))
-        else {
-            return Err(RepairError::NoRoom { blocks: self.blocks });
-        };
-        self.next_block = block + 1;
+        let blocks = self.blocks;
+        let block = self.take_block().ok_or(RepairError::NoRoom { blocks })?;
         let crc = page.seal(self.generation);
         let continues = self.run_block + (self.run.len() / BLOCK_BYTES) as u64 == block;
         if !continues || self.run.len() >= RUN_PAGES * BLOCK_BYTES {
@@ -88,6 +85,13 @@ impl PageWriter {
         let pointer = BlockPtr::new(block, crc);
         self.of_lines.extend(shared.map(|shared| (shared, pointer)));
         Ok(pointer)
+    }
+
+    /// The next block that no root names; none where there is none left.
+    pub(crate) fn take_block(&mut self) -> Option<u64> {
+        let block = (self.next_block..self.blocks).find(|&block| !self.used.contains(block))?;
+        self.next_block = block + 1;
+        Some(block)
     }
 
     /// By what another version may name this page as its own; none if it is of no map.

@@ -13,12 +13,14 @@ use disk::{AlignedBuf, IoError, SharedBuf};
 use format::catalog::VolumeState;
 use format::container_page::{self, ContainerEntry, ContainerState};
 use format::directory::{DirectoryEntry, encode_tail};
+use format::label::Label;
 use format::page::Page;
 use format::pba_page::{self, PbaEntry};
 use format::root::{HashShape, JournalPosition, Root, STREAMS, Totals};
 use format::superblock::root_block;
 use format::units::{
     BlockPtr, CONTAINER_BYTES, ContainerId, PageId, Pba, Pbn, TreeId, TreeRoot, VolumeId, Zone,
+    block_offset_bytes,
 };
 use format::{BLOCK_BYTES, catalog, map_page};
 use tables::BuiltTable;
@@ -97,6 +99,9 @@ impl<'a> Rebuild<'a> {
         let (next_pbn, free_tail) = self.write_free_pbns()?;
         stage(4);
         let catalog_slots = self.write_catalog()?;
+        let mut root = self.root(shape, next_pbn, free_tail, catalog_slots);
+        root.label = self.writer.take_block().unwrap_or(0);
+        self.write_label(&root)?;
         self.writer.finish(&mut self.reads.devices)?;
         let geometry = &self.survey.geometry;
         let zones = 0..geometry.data.len() as u16;
@@ -104,7 +109,6 @@ impl<'a> Rebuild<'a> {
             self.reads.devices.sync_now(Zone::Data(number))?;
         }
         stage(5);
-        let root = self.root(shape, next_pbn, free_tail, catalog_slots);
         self.write_roots(root)?;
         stage(6);
         Ok(Written { pages: self.writer.pages_written, directories: self.directories })
@@ -383,7 +387,20 @@ impl<'a> Rebuild<'a> {
             open_containers: [None; STREAMS],
             next_container_sequence: self.ledger.next_container_sequence + SEQUENCES_SKIPPED,
             totals: self.totals,
+            label: 0,
         }
+    }
+
+    /// Writes the label of the second of the roots that come, whose first one leads to the same.
+    fn write_label(&mut self, first: &Root) -> Result<(), IoError> {
+        if first.label == 0 {
+            return Ok(());
+        }
+        let root = Root { generation: first.generation + 1, ..first.clone() };
+        let at_bytes = block_offset_bytes(root.label);
+        let label = Label { geometry: self.survey.geometry.clone(), root };
+        let buf = SharedBuf::from(AlignedBuf::padded(&label.encode()));
+        self.reads.devices.write_now(Zone::Tables, at_bytes, buf)
     }
 
     fn write_roots(&mut self, mut root: Root) -> Result<(), IoError> {

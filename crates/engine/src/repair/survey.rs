@@ -21,10 +21,12 @@ use format::{container_page, map_page, pba_page};
 use tables::HashPbn;
 
 use crate::check::problem::{CheckProgress, Problem};
-use crate::geometry::refuse_newer;
+use crate::geometry::{of_blank, refuse_newer};
 use crate::open::open_error::OpenError;
 use crate::repair::damage_reads::DamageReads;
+
 use crate::repair::journal_image::{Behind, JournalImage};
+use crate::repair::labels;
 use crate::repair::tree_image::{Blocks, Intact, TreeImage, TreeWalk, read_pages};
 
 /// A root and the trees below it.
@@ -81,6 +83,8 @@ pub(crate) struct Survey {
     pub(crate) other: Option<RootImage>,
     /// Whether the base is the root that an opening takes.
     pub(crate) base_is_newest: bool,
+    /// Whether geometry or roots are gone from the superblock: they are those of labels.
+    pub(crate) by_labels: bool,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -111,12 +115,25 @@ impl Survey {
         progress: &mut dyn FnMut(CheckProgress),
     ) -> Result<Self, OpenError> {
         let mut problems = Vec::new();
-        let (geometry, bad_copies) = geometry(reads)?;
+        let mut by_labels = false;
+        let (geometry, bad_copies) = match geometry(reads) {
+            Err(error @ (OpenError::Geometry(_) | OpenError::Unfinished)) => {
+                by_labels = true;
+                labels::geometry(reads).ok_or_else(|| no_label(error, reads))?
+            }
+            other => other?,
+        };
         let copy = |&block: &u64| Problem::GeometryCopy { block };
         problems.extend(bad_copies.iter().map(copy));
         problems.extend(short_zones(reads, &geometry));
-        let (mut roots, told) = roots(reads, &geometry, &mut problems)
-            .map_err(|error| short_superblock(reads).unwrap_or(error))?;
+        let (mut roots, told) = match roots(reads, &geometry, &mut problems) {
+            Ok(roots) => roots,
+            Err(error) => {
+                by_labels = true;
+                let found = labels::roots(reads, &geometry, &mut problems);
+                (found.ok_or_else(|| no_label(error, reads))?, None)
+            }
+        };
         roots.sort_by_key(|root| std::cmp::Reverse(root.generation));
         let mut roots = roots.into_iter();
         let Some(newest) = roots.next() else { return Err(no_roots()) };
@@ -134,15 +151,20 @@ impl Survey {
             older => (newest, older),
         };
         let base_is_newest = !older_is_better;
-        let mut survey = Self { geometry, bad_copies, base, other, base_is_newest, problems };
+        let mut survey =
+            Self { geometry, bad_copies, base, other, base_is_newest, by_labels, problems };
         survey.name_damage();
+        labels::name_damage(reads, &mut survey);
         Ok(survey)
     }
 
     /// Whether an opening would fail or lose something.
     pub(crate) fn is_fatal(&self) -> bool {
         let short = |problem: &Problem| matches!(problem, Problem::ShortZone { .. });
-        !self.base_is_newest || self.base.is_damaged() || self.problems.iter().any(short)
+        !self.base_is_newest
+            || self.by_labels
+            || self.base.is_damaged()
+            || self.problems.iter().any(short)
     }
 
     /// What is wrong with a journal whose records are not applied from `at` on, although they
@@ -205,6 +227,11 @@ fn page_problem(PageId { tree, level, index }: PageId) -> Problem {
 /// That there is no root to go on from.
 fn no_roots() -> OpenError {
     OpenError::Unfinished
+}
+
+/// Why there is nothing to go on from: the superblock has lost it, and no label says more.
+fn no_label(error: OpenError, reads: &mut DamageReads) -> OpenError {
+    short_superblock(reads).unwrap_or_else(|| of_blank(error, &mut reads.devices))
 }
 
 /// That the file of the superblock is too short for what should be in it.
@@ -297,6 +324,7 @@ impl Images<'_> {
     ) -> RootImage {
         let tables_blocks = self.geometry.tables_blocks();
         let mut blocks = Blocks::new(tables_blocks);
+        blocks.insert(root.label);
         let mut trees = BTreeMap::new();
         for (number, tree_root) in (0..TREES as u32).zip(root.trees) {
             let tree = TreeId(number);

@@ -31,6 +31,7 @@ mod grow;
 mod heat;
 mod hostile;
 mod kinds;
+mod labels;
 mod lending;
 mod long_trims;
 mod many_versions;

@@ -11,6 +11,7 @@ use crate::directory::{self, FOOTER_BYTES, decode_entries, decode_footer, encode
 use crate::domain::DomainId;
 use crate::features::Features;
 use crate::frame::{self, FRAME_HEADER_BYTES, FrameHeader};
+use crate::label::Label;
 use crate::mark::Mark;
 use crate::page::Page;
 use crate::record::{self, Changes, RecordHeader, RecordKind, Settled, decode_header, verify_body};
@@ -84,6 +85,16 @@ proptest! {
         let mut block = mark.encode();
         flip(&mut block, bit);
         prop_assert!(Mark::decode(&block).is_err());
+    }
+
+    #[test]
+    fn a_label_says_what_it_was_written_with(geometry in geometry(), root in root(), bit: Index) {
+        let label = Label { root: Root { next_pbn: 1, ..root }, geometry };
+        let (mut block, uuid) = (label.encode(), label.geometry.uuid);
+        prop_assert_eq!(Label::decode(&block, uuid), Ok(label));
+        prop_assert!(Label::decode(&block, UUID).is_err(), "another store's");
+        flip(&mut block, bit);
+        prop_assert!(Label::decode(&block, uuid).is_err());
     }
 
     #[test]

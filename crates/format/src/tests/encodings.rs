@@ -98,6 +98,7 @@ fn root() -> Vec<u8> {
         catalog_slots: 52,
         open_containers: [open_container(53), open_container(62)],
         next_container_sequence: 56,
+        label: 0,
         totals: Totals {
             mapped_chunks: 57,
             unique_chunks: 58,

@@ -34,6 +34,7 @@ pub(super) fn layouts() -> Vec<Layout> {
         geometry(),
         root(),
         mark(),
+        label(),
         page(),
         pointer_page(),
         map_page(),
@@ -167,9 +168,10 @@ fn root_tables() -> Vec<(usize, &'static str)> {
         CATALOG_SLOTS_AT, COLLECTION_FILL_AT, COLLECTION_ID_AT, COLLECTION_SEQUENCE_AT,
         COPIED_CHUNKS_AT, COPIES_TREE_AT, COPY_FRAME_BYTES_AT, DEAD_CHUNKS_AT, DEAD_FRAME_BYTES_AT,
         DOMAINS_AT, FREE_HEAD_AT, FREE_TAIL_AT, HASH_AFTER_AT, HASH_BEFORE_AT, HASH_ENTRIES_AT,
-        HASH_MERGED_AT, HASH_TREES_AT, LINEAR_ENTRIES_AT, LINEAR_SPLIT_AT, LIVE_FRAME_BYTES_AT,
-        MAPPED_CHUNKS_AT, NEXT_PBN_AT, OPEN_FILL_AT, OPEN_ID_AT, OPEN_SEQUENCE_AT, RESERVED_AT,
-        REST_AT, TREES_AT, UNIQUE_CHUNKS_AT, YOUNG_SEALED_AT, YOUNG_TAIL_AT, ZERO_AT,
+        HASH_MERGED_AT, HASH_TREES_AT, LABEL_AT, LABEL_REST_AT, LINEAR_ENTRIES_AT, LINEAR_SPLIT_AT,
+        LIVE_FRAME_BYTES_AT, MAPPED_CHUNKS_AT, NEXT_PBN_AT, OPEN_FILL_AT, OPEN_ID_AT,
+        OPEN_SEQUENCE_AT, RESERVED_AT, REST_AT, TREES_AT, UNIQUE_CHUNKS_AT, YOUNG_SEALED_AT,
+        YOUNG_TAIL_AT, ZERO_AT,
     };
     vec![
         (TREES_AT, "trees"),
@@ -190,6 +192,8 @@ fn root_tables() -> Vec<(usize, &'static str)> {
         (DEAD_FRAME_BYTES_AT, "dead frame bytes"),
         (DOMAINS_AT, "domains"),
         (RESERVED_AT, "zero"),
+        (LABEL_AT, "label"),
+        (LABEL_REST_AT, "zero"),
         (COLLECTION_ID_AT, "collection's open container"),
         (COLLECTION_FILL_AT, "its fill"),
         (COLLECTION_SEQUENCE_AT, "its sequence"),
@@ -205,6 +209,21 @@ fn root_tables() -> Vec<(usize, &'static str)> {
         (YOUNG_SEALED_AT, "sealed young pages"),
         (REST_AT, "zero"),
     ]
+}
+
+fn label() -> Layout {
+    use crate::label::{GEOMETRY_AT, REST_AT, ROOT_AT, START_REST_AT};
+    let fields = vec![
+        (superblock::MAGIC_AT, "magic"),
+        (superblock::CRC_AT, "checksum"),
+        (superblock::VERSION_AT, "version"),
+        (superblock::UUID_AT, "UUID"),
+        (START_REST_AT, "zero"),
+        (GEOMETRY_AT, "geometry"),
+        (ROOT_AT, "root"),
+        (REST_AT, "zero"),
+    ];
+    Layout { title: "Label", length_bytes: BLOCK_BYTES, fields }
 }
 
 fn mark() -> Layout {

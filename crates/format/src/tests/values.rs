@@ -253,6 +253,7 @@ pub(super) fn root() -> impl Strategy<Value = Root> {
             domains: numbers.domains,
             catalog_slots: numbers.catalog_slots,
             next_container_sequence: numbers.next_container_sequence,
+            label: numbers.catalog_slots / 3,
             ..counters
         },
     )
@@ -350,6 +351,7 @@ pub(super) fn empty_root() -> Root {
         open_containers: [None; STREAMS],
         next_container_sequence: 0,
         totals: Totals::default(),
+        label: 0,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use disk::{AlignedBuf, Completion, Disk, Fault, Io, IoError, IoKind, MemoryDisk};
+use disk::{AlignedBuf, Completion, Disk, Fault, Io, IoError, IoKind, MemoryDisk, ZoneName};
 use engine::{Structure, Zone};
 
 use crate::damage::store::Sample;
@@ -13,6 +13,9 @@ use crate::dice::Dice;
 
 const BLOCK_BYTES: u64 = 4096;
 const BLOCK: usize = BLOCK_BYTES as usize;
+/// Lengths of wide hits.
+const WIDE_BYTES: [(&str, u64); 4] =
+    [("4 KiB", 4 << 10), ("64 KiB", 64 << 10), ("256 KiB", 256 << 10), ("1 MiB", 1 << 20)];
 
 /// What happens to the bytes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -91,6 +94,20 @@ impl Hit {
         let size_bytes = zone_bytes(sample, aim.zone);
         let length_bytes = span.min(size_bytes - offset_bytes);
         let (zone, aim, other_bytes) = (aim.zone, kind.to_owned(), 0);
+        Self { blow, zone, offset_bytes, length_bytes, aim, other_bytes, seed }
+    }
+
+    /// A contiguous hit of 4 KiB to 1 MiB on one file, in whole blocks: a run of bad sectors, or a
+    /// write of somebody else's. One in four begins where the file does.
+    pub(crate) fn wide(sample: &Sample, dice: &mut Dice) -> Self {
+        let seed = dice.roll();
+        let blow = if dice.once_in(2) { Blow::Zero } else { Blow::Flip };
+        let (zone, size_bytes) = sample.zones[dice.below(sample.zones.len() as u64) as usize];
+        let (class, length_bytes) = WIDE_BYTES[dice.below(WIDE_BYTES.len() as u64) as usize];
+        let blocks = size_bytes / BLOCK_BYTES;
+        let offset_bytes = if dice.once_in(4) { 0 } else { dice.below(blocks) * BLOCK_BYTES };
+        let length_bytes = length_bytes.min(size_bytes - offset_bytes);
+        let (aim, other_bytes) = (format!("{}, {class}", ZoneName(zone)), 0);
         Self { blow, zone, offset_bytes, length_bytes, aim, other_bytes, seed }
     }
 

@@ -14,6 +14,15 @@ fn a_damaged_store_gives_right_bytes_or_errors_and_can_be_repaired() {
 }
 
 #[test]
+fn no_closed_store_is_lost_by_one_hit_on_the_superblock() {
+    let table = DamageTable::run_wide(1, 30, |_| {}).unwrap();
+    let superblock = table.rows.iter().filter(|(aim, _)| aim.starts_with("superblock"));
+    let (hits, refused) = superblock
+        .fold((0, 0), |(hits, refused), (_, row)| (hits + row.hits, refused + row.refused));
+    assert!(hits > 2 && refused == 0, "{table}");
+}
+
+#[test]
 fn a_store_that_goes_back_gives_no_later_bytes() {
     lab::go_back().unwrap();
 }

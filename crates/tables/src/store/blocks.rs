@@ -6,6 +6,8 @@
 
 /// Blocks in a segment.
 const SEGMENT_BLOCKS: u64 = 256;
+/// From one segment to the next but two: a hit of a MiB reaches no further than the next.
+const FAR_SEGMENTS: u64 = 3;
 const WORD_BLOCKS: u64 = 64;
 const SEGMENT_WORDS: usize = (SEGMENT_BLOCKS / WORD_BLOCKS) as usize;
 
@@ -66,7 +68,29 @@ impl Blocks {
         if self.free_in_segment[self.segment] == 0 {
             self.segment = self.segment_after()?;
         }
-        let first = self.segment * SEGMENT_WORDS;
+        self.allocate_in(self.segment)
+    }
+
+    /// Takes a free block with two whole segments between it and each of `former`: of a segment
+    /// that is begun, so that runs stay long, and the next block where there is none so far away.
+    pub(super) fn allocate_far_from(&mut self, former: &[u64]) -> Option<u64> {
+        let is_far = |segment: usize| {
+            let near =
+                |block: &u64| (block / SEGMENT_BLOCKS).abs_diff(segment as u64) < FAR_SEGMENTS;
+            self.free_in_segment[segment] > 0 && !former.iter().any(near)
+        };
+        let is_begun = |segment: &usize| u64::from(self.free_in_segment[*segment]) < SEGMENT_BLOCKS;
+        let mut far = (0..self.free_in_segment.len()).filter(|&segment| is_far(segment));
+        let first = far.next();
+        let begun = first.into_iter().chain(far).find(is_begun);
+        match begun.or(first) {
+            Some(segment) => self.allocate_in(segment),
+            None => self.allocate(),
+        }
+    }
+
+    fn allocate_in(&mut self, segment: usize) -> Option<u64> {
+        let first = segment * SEGMENT_WORDS;
         let word = (first..first + SEGMENT_WORDS).find(|&word| self.words[word] != u64::MAX)?;
         let block = word as u64 * WORD_BLOCKS + u64::from(self.words[word].trailing_ones());
         self.take(block);
@@ -138,6 +162,16 @@ mod tests {
             let rest: BTreeSet<u64> = std::iter::from_fn(|| grown.allocate()).collect();
             assert_eq!(rest.len() + first.len() + 1, after as usize);
         }
+    }
+
+    #[test]
+    fn what_is_far_is_two_segments_away_and_leaves_whole_ones_alone() {
+        let mut space = Blocks::new(8 * SEGMENT_BLOCKS);
+        assert_eq!(space.allocate_far_from(&[600]), Some(5 * SEGMENT_BLOCKS), "nothing is begun");
+        assert_eq!(space.allocate_far_from(&[600]), Some(5 * SEGMENT_BLOCKS + 1));
+        assert_eq!(space.allocate_far_from(&[5 * SEGMENT_BLOCKS]), Some(1), "block 0 begins it");
+        assert_eq!(space.allocate_far_from(&[1, 5 * SEGMENT_BLOCKS]), Some(2), "none is far");
+        assert_eq!(space.allocate_far_from(&[]), Some(3), "what is new is far from everything");
     }
 
     #[test]

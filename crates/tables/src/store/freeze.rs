@@ -15,6 +15,7 @@ use super::page_io::PageWrite;
 use super::page_store::PageStore;
 use super::path::UNWRITTEN;
 use super::slot::Slot;
+use crate::catalog_table::LEAVES_ANEW_MAX;
 use crate::error::OutOfBlocks;
 
 impl PageStore {
@@ -52,14 +53,27 @@ impl PageStore {
             return Err(OutOfBlocks { pages, free_blocks });
         }
         self.sort_for_writing(&mut due);
+        let former = self.catalog_blocks(&due);
         let place = |slot| {
             let id = self.frames.get(slot).id;
-            let block = self.space.allocate(id)?;
+            let block = match &former {
+                Some(former) => self.space.allocate_far_from(former, id)?,
+                None => self.space.allocate(id)?,
+            };
             Some(self.place(slot, block, generation))
         };
         let mut writes: Vec<PageWrite> = due.into_iter().filter_map(place).collect();
         writes.sort_unstable_by_key(|write| write.block);
         Ok(writes)
+    }
+
+    /// Where these pages are now, if they are a small catalog. All of that is due with every
+    /// freeze: the older root's pages stay where they are, and the newer's come far from them.
+    fn catalog_blocks(&self, due: &[Slot]) -> Option<Vec<u64>> {
+        let frames = due.iter().map(|&slot| self.frames.get(slot));
+        let is_small = due.len() as u64 <= 2 * LEAVES_ANEW_MAX;
+        let is_catalog = is_small && frames.clone().all(|frame| frame.id.tree == TreeId::CATALOG);
+        is_catalog.then(|| frames.map(|frame| frame.block).filter(|&block| block != 0).collect())
     }
 
     /// Takes the dirty pages of the trees that are due out of the queue.

@@ -67,6 +67,8 @@ pub struct PageStore {
     pub(super) seen: Vec<(Slot, usize)>,
     /// Generation that the next checkpoint will have, as far as is known.
     pub(super) generation_next: u64,
+    /// Block of the label of the root that the last freeze led to; 0: it has none.
+    pub(super) label: u64,
 }
 
 impl PageStore {
@@ -85,6 +87,7 @@ impl PageStore {
             heat: Default::default(),
             seen: Vec::new(),
             generation_next: 1,
+            label: 0,
         }
     }
 

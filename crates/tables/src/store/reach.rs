@@ -23,7 +23,7 @@ const WORD_BLOCKS: u64 = 64;
 
 /// Walks trees without a cache and without I/O of its own.
 pub struct ReachWalker {
-    tables_blocks: u64,
+    pub(super) tables_blocks: u64,
     /// Bit set: met.
     words: Vec<u64>,
     /// Met only from the older root.
@@ -120,13 +120,8 @@ impl ReachWalker {
             let tables_blocks = self.tables_blocks;
             return Err(PageError::OutOfRange { id, block, tables_blocks });
         }
-        let (word, bit) = ((block / WORD_BLOCKS) as usize, 1 << (block % WORD_BLOCKS));
-        if self.words[word] & bit != 0 {
+        if !self.mark(block) {
             return Ok(false);
-        }
-        self.words[word] |= bit;
-        if self.is_older {
-            self.older_blocks.push(block);
         }
         let read = PageRead { id, pointer };
         if id.level > 0 {
@@ -135,6 +130,17 @@ impl ReachWalker {
             self.catalog_leaves.push(read);
         }
         Ok(true)
+    }
+
+    /// Marks a block of the zone; false when it had been met before.
+    pub(super) fn mark(&mut self, block: u64) -> bool {
+        let (word, bit) = ((block / WORD_BLOCKS) as usize, 1 << (block % WORD_BLOCKS));
+        let is_new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        if is_new && self.is_older {
+            self.older_blocks.push(block);
+        }
+        is_new
     }
 
     /// The catalog's leaves that were met since the last call: the volumes in them are to be added.

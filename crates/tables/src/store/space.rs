@@ -126,6 +126,18 @@ impl Space {
         Some(block)
     }
 
+    /// As [`Self::allocate`], of no block that a hit of a MiB takes with any of `former`.
+    pub(super) fn allocate_far_from(&mut self, former: &[u64], id: PageId) -> Option<u64> {
+        let block = self.blocks.allocate_far_from(former)?;
+        self.writes.insert(block, Write { id, page: None, freed: false });
+        Some(block)
+    }
+
+    /// A block that holds no page.
+    pub(super) fn take_block(&mut self) -> Option<u64> {
+        self.blocks.allocate()
+    }
+
     /// A block for `id`, to be written now, ahead of the next checkpoint.
     pub(super) fn allocate_fresh(&mut self, id: PageId) -> Option<u64> {
         let block = self.allocate(id)?;
