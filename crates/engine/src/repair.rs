@@ -11,6 +11,7 @@ pub(crate) mod frame_accounts;
 pub(crate) mod journal_image;
 mod labels;
 pub(crate) mod ledger;
+mod left_out;
 mod map_accounts;
 mod next_journal;
 mod page_writer;
@@ -33,6 +34,7 @@ use crate::repair::damage_reads::DamageReads;
 use crate::repair::error::RepairError;
 use crate::repair::frame_accounts::{FrameAccounts, stored_chunks};
 use crate::repair::ledger::{Cut, Ledger, Pages};
+use crate::repair::left_out::LeftOut;
 use crate::repair::map_accounts::{MapAccounts, lost_leaves};
 use crate::repair::next_journal::NextJournal;
 use crate::repair::rebuild::Rebuild;
@@ -77,6 +79,8 @@ pub(crate) struct Accounts {
     pub(crate) maps: MapAccounts,
     /// What is wrong with records that are there and were not applied.
     cut: Option<Problem>,
+    /// What those and the records behind damaged ones changed.
+    older: Vec<Problem>,
     lost_records: u64,
 }
 
@@ -106,12 +110,19 @@ impl Accounts {
             lost_records += journal.end.sequence - at.sequence;
             Some(problem)
         });
-        Self { ledger, frames, maps, cut, lost_records }
+        let from = ledger.cut.filter(|_| cut.is_some()).map_or(journal.end, |cut| cut.at);
+        let older = match lost_records {
+            0 => Vec::new(),
+            _ => LeftOut::read(reads, &survey.geometry, from.sequence)
+                .problems(&ledger, &survey.geometry),
+        };
+        Self { ledger, frames, maps, cut, older, lost_records }
     }
 
     /// What a check says of a store that cannot be opened.
     pub(crate) fn report(&self) -> CheckReport {
-        let problems = [&self.frames.problems, &self.maps.problems].into_iter().flatten();
+        let problems =
+            [&self.older, &self.frames.problems, &self.maps.problems].into_iter().flatten();
         CheckReport {
             problems: self.cut.iter().chain(problems).cloned().collect(),
             volumes: self.ledger.volumes.len() as u64,

@@ -113,6 +113,12 @@ enum ProblemForm {
         count: u64,
         bytes: u64,
     },
+    OlderChunks {
+        volume: String,
+        lba: u64,
+        count: u64,
+        bytes: u64,
+    },
     HiddenChunks {
         volume: String,
         lba: u64,

@@ -276,6 +276,9 @@ fn print_problems(problems: &[Problem]) -> Result<(), CliError> {
             Problem::HiddenChunks { volume, lba, count, bytes } => {
                 row(volume, *lba, *count, *bytes, "not readable before a repair");
             }
+            Problem::OlderChunks { volume, lba, count, bytes } => {
+                row(volume, *lba, *count, *bytes, "may be older");
+            }
             problem => output::print_problem(problem)?,
         }
     }

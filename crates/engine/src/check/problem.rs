@@ -96,6 +96,14 @@ pub enum Problem {
     )]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     HiddenChunks { volume: String, lba: u64, count: u64, bytes: u64 },
+    /// What records meant to a volume that are not applied: these chunks may hold what they held
+    /// before.
+    #[error(
+        "{count} chunks of volume {volume} from chunk {lba} on ({bytes} bytes) may be older: \
+         records of the journal that changed them are not applied"
+    )]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    OlderChunks { volume: String, lba: u64, count: u64, bytes: u64 },
     /// A container could not be read at all.
     #[error("container {container} cannot be read")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]

@@ -32,6 +32,7 @@ mod heat;
 mod hostile;
 mod kinds;
 mod labels;
+mod left_out;
 mod lending;
 mod long_trims;
 mod many_versions;
