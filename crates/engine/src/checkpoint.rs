@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! Idle -> freeze -> Pages (written, a few MiB at a time) -> TablesSync
-//!      -> Durable (journal up to the freeze, its frames placed) -> Root -> RootSync -> Label -> Idle
+//!      -> Durable (journal up to the freeze, its frames placed) -> Root -> RootSync -> Label
+//!      -> Idle
 //! ```
 //!
 //! The freeze gives every dirty page its new place and tag in one go, children before parents;

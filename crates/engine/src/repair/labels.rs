@@ -17,7 +17,6 @@ use format::units::{UUID_BYTES, Zone};
 
 use crate::check::problem::Problem;
 use crate::repair::damage_reads::DamageReads;
-use crate::repair::survey::Survey;
 
 /// Read at once.
 const PIECE_BYTES: u64 = 4 << 20;
@@ -61,16 +60,16 @@ fn whole_labels(reads: &mut DamageReads, uuid: [u8; UUID_BYTES]) -> Vec<Label> {
     labels
 }
 
-/// Names the label of the older root, if it is not there: the last checkpoint made it durable.
-/// Nothing says yet that the label of the newest is.
-pub(crate) fn name_damage(reads: &mut DamageReads, survey: &mut Survey) {
-    let (_, Some(older)) = survey.by_age() else { return };
-    let block = older.root.label;
+/// That the label of the older root, in this block, is not there: the last checkpoint made it
+/// durable. Nothing says yet that the label of the newest is.
+pub(crate) fn damage(
+    reads: &mut DamageReads,
+    uuid: [u8; UUID_BYTES],
+    block: u64,
+) -> Option<Problem> {
     if block == 0 {
-        return;
+        return None;
     }
-    let label = Label::decode(&reads.block(Zone::Tables, block), survey.geometry.uuid);
-    if !label.is_ok_and(|label| label.root.label == block) {
-        survey.problems.push(Problem::Label { block });
-    }
+    let label = Label::decode(&reads.block(Zone::Tables, block), uuid);
+    (!label.is_ok_and(|label| label.root.label == block)).then_some(Problem::Label { block })
 }

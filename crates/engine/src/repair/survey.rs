@@ -154,7 +154,8 @@ impl Survey {
         let mut survey =
             Self { geometry, bad_copies, base, other, base_is_newest, by_labels, problems };
         survey.name_damage();
-        labels::name_damage(reads, &mut survey);
+        let older = survey.by_age().1.map_or(0, |older| older.root.label);
+        survey.problems.extend(labels::damage(reads, survey.geometry.uuid, older));
         Ok(survey)
     }
 
