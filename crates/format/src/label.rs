@@ -2,9 +2,9 @@
 //!
 //! Zone superblock is one file of 64 KiB, so one hit takes both copies of the geometry and both
 //! slots of the roots. Hence every root but a store's first names a block in another file where it
-//! stands again, with the geometry of that moment. A label is found by its magic, by whoever reads
-//! all of zone tables; nothing has to be known of the superblock for that. It is written when its
-//! root is durable in its slot, so what a label says is never newer than what the slots said.
+//! stands again, with the geometry of that moment. A label is found by its magic, by a repair that
+//! reads all of zone tables; nothing has to be known of the superblock for that. It is written when
+//! its root is durable in its slot, so what a label says is never newer than what the slots said.
 //!
 //! Geometry and root have their fields in their first sectors. A label holds these two sectors, as
 //! they are, behind one of its own.

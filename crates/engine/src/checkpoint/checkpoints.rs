@@ -102,9 +102,9 @@ impl Checkpoints {
         !matches!(self.phase, Phase::Idle)
     }
 
-    /// Whether a root is on its way to its slot.
+    /// Whether a root is on its way to its slot, or there and not the newest yet.
     pub(crate) fn is_writing_root(&self) -> bool {
-        matches!(self.phase, Phase::Root | Phase::RootSync)
+        matches!(self.phase, Phase::Root | Phase::RootSync | Phase::Label)
     }
 
     /// The sync or write that the phase waits for has ended.

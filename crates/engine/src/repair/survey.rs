@@ -24,7 +24,6 @@ use crate::check::problem::{CheckProgress, Problem};
 use crate::geometry::{of_blank, refuse_newer};
 use crate::open::open_error::OpenError;
 use crate::repair::damage_reads::DamageReads;
-
 use crate::repair::journal_image::{Behind, JournalImage};
 use crate::repair::labels;
 use crate::repair::tree_image::{Blocks, Intact, TreeImage, TreeWalk, read_pages};
