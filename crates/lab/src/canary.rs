@@ -45,7 +45,7 @@ const TRIED_FIRST: [(Mutant, u64); 24] = [
     (Mutant::CopiesAcrossDomains, 13),
     (Mutant::ForgetsFuaOfCopy, 13),
     (Mutant::FreesBeforeTrim, 12),
-    (Mutant::WritesNoMirror, 6),
+    (Mutant::WritesNoMirror, 19),
     (Mutant::AnswersFlushAtHome, 21),
     (Mutant::HidesMixture, 16),
     (Mutant::TakesNothingBack, 15),
