@@ -82,12 +82,14 @@ fn second_python() -> Option<PathBuf> {
     let first = version(Path::new("python3"))?;
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let pyenv = fs::read_dir(home.join(".pyenv/versions")).into_iter().flatten().flatten();
-    let of_pyenv: Vec<PathBuf> = pyenv.map(|entry| entry.path().join("bin/python3")).collect();
-    VERSIONS.into_iter().filter(|wanted| *wanted != first).find_map(|wanted| {
-        let on_path = PathBuf::from(format!("python{wanted}"));
-        let all = std::iter::once(&on_path).chain(&of_pyenv);
-        all.into_iter().find(|python| version(python).as_deref() == Some(wanted)).cloned()
-    })
+    let of_pyenv = pyenv.map(|entry| entry.path().join("bin/python3"));
+    let on_path = VERSIONS.map(|wanted| PathBuf::from(format!("python{wanted}")));
+    let found = on_path.into_iter().chain(of_pyenv).filter_map(|python| {
+        let version = version(&python).filter(|version| *version != first)?;
+        let age = VERSIONS.iter().position(|wanted| *wanted == version)?;
+        Some((age, python))
+    });
+    found.min_by_key(|(age, _)| *age).map(|(_, python)| python)
 }
 
 /// Makes the environment, unless it has all packages already.

@@ -106,8 +106,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), CliError> {
     }
 }
 
-/// The same when that is where a volume is to go back to: it would pass for a half. What an import
-/// discarded may be had back.
+/// The same when that is where a volume is to go back to: it would pass for a half. A rollback
+/// may bring back what an import discarded.
 pub(crate) fn check_rollback(name: &str) -> Result<(), CliError> {
     if is_replaced(name) { Ok(()) } else { check_name(name) }
 }

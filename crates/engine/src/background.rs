@@ -14,8 +14,8 @@ use crate::stats::stages::{Clock, CoreStage, StageClock};
 /// flush, or its sync, and one read.
 const LOOKED_FOR_MAX: usize = 2;
 
-/// A close, or what ends before one, does not wait for a device that has had no room for so many
-/// ticks: 10 s.
+/// Ticks after which a close, or a command that ends before one, no longer waits for a device
+/// without room: 10 s.
 const CLOSE_TICKS_MAX: u32 = 100;
 
 impl Engine {

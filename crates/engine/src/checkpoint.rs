@@ -34,7 +34,6 @@ use std::collections::VecDeque;
 
 use disk::{AlignedBuf, SharedBuf};
 use format::BLOCK_BYTES;
-use format::label::Label;
 use format::root::Root;
 use format::units::{TreeId, Zone, block_offset_bytes};
 use mutants::mutant;
@@ -45,6 +44,7 @@ use crate::checkpoint::page_runs::{page_bytes, take_run};
 use crate::devices::Purpose;
 use crate::door::error::RequestError;
 use crate::engine::Engine;
+use crate::geometry::label_of;
 use crate::notice::Notice;
 use crate::pages::wanted::Wanted;
 use crate::state::State;
@@ -248,9 +248,7 @@ impl Engine {
         let root =
             self.checkpoints.next_root.as_ref().filter(|root| ![0, newest].contains(&root.label));
         let Some(root) = root else { return self.end_checkpoint() };
-        let label = Label { geometry: self.geometry.clone(), root: Root::clone(root) };
-        let buf = AlignedBuf::padded(&label.encode()).into();
-        let offset_bytes = block_offset_bytes(root.label);
+        let (offset_bytes, buf) = label_of(&self.geometry, root);
         self.devices.write(Zone::Tables, offset_bytes, buf, Purpose::Root);
         self.enter_phase(Phase::Label)
     }

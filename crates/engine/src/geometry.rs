@@ -1,10 +1,12 @@
 //! The geometry on disk: two blocks of zone superblock that say the same.
 
-use disk::{AlignedBuf, IoError};
+use disk::{AlignedBuf, IoError, SharedBuf};
 use format::BLOCK_BYTES;
+use format::label::Label;
 use format::mark::Mark;
+use format::root::Root;
 use format::superblock::{self, GEOMETRY_BLOCKS, Geometry};
-use format::units::Zone;
+use format::units::{Zone, block_offset_bytes};
 
 use reduce::Fingerprinters;
 
@@ -58,6 +60,13 @@ pub(crate) fn of_blank(error: OpenError, devices: &mut Devices) -> OpenError {
         }
         _ => error,
     }
+}
+
+/// The label of a root that names a block for it: where in zone tables it is written, and its bytes.
+pub(crate) fn label_of(geometry: &Geometry, root: &Root) -> (u64, SharedBuf) {
+    assert_ne!(root.label, 0, "the root has a block for its label");
+    let label = Label { geometry: geometry.clone(), root: root.clone() };
+    (block_offset_bytes(root.label), AlignedBuf::padded(&label.encode()).into())
 }
 
 /// Refuses to write to a store that has a feature which a writer must know, and this program does

@@ -115,16 +115,26 @@ impl CatalogTable {
     /// dirty yet.
     #[must_use]
     pub fn pages_to_store(&self, maps: u64) -> u64 {
-        let leaves = self.slots.div_ceil(SLOTS as u64);
-        if leaves <= LEAVES_ANEW_MAX { leaves } else { leaves.min(self.dirty.len() as u64 + maps) }
+        match self.is_small() {
+            true => self.leaves(),
+            false => self.leaves().min(self.dirty.len() as u64 + maps),
+        }
     }
 
     /// Has all leaves written with the coming checkpoint, if they are few: far from where they are
     /// ([`PageStore::freeze_catalog`]), so that no hit takes the volumes of both roots.
     pub fn write_anew(&mut self) {
-        if self.slots.div_ceil(SLOTS as u64) <= LEAVES_ANEW_MAX {
+        if self.is_small() {
             self.dirty.extend(self.volumes.values().map(|(place, _)| place / SLOTS as u64));
         }
+    }
+
+    fn leaves(&self) -> u64 {
+        self.slots.div_ceil(SLOTS as u64)
+    }
+
+    fn is_small(&self) -> bool {
+        self.leaves() <= LEAVES_ANEW_MAX
     }
 
     /// Puts what has changed into the leaves, which must have been wanted.

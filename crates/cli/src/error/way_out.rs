@@ -67,13 +67,18 @@ pub(super) fn of_open(error: &OpenError) -> String {
                                            long as it was and saves what is left"
             .to_owned(),
         OpenError::ForeignZone { zone, .. } => without_zone(*zone),
-        OpenError::Geometry(_) | OpenError::Roots(_) | OpenError::SuperblockLost => {
+        error if loses_superblock(error) => {
             "; if there is none, `tamis check --repair` looks in the file tables for the copy that \
              the last checkpoint left there"
                 .to_owned()
         }
         _ => String::new(),
     }
+}
+
+/// Whether a repair may find again what is missing, in a label.
+fn loses_superblock(error: &OpenError) -> bool {
+    matches!(error, OpenError::Geometry(_) | OpenError::Roots(_) | OpenError::SuperblockLost)
 }
 
 fn without_zone(zone: Zone) -> String {
@@ -90,9 +95,7 @@ pub(super) fn of_repair(error: &RepairError) -> String {
     match error {
         RepairError::TooMuchLost { .. } => ": `--without-volume NAME` does".to_owned(),
         // It has looked.
-        RepairError::Open(
-            OpenError::Geometry(_) | OpenError::Roots(_) | OpenError::SuperblockLost,
-        ) => String::new(),
+        RepairError::Open(error) if loses_superblock(error) => String::new(),
         RepairError::Open(error) => of_open(error),
         _ => String::new(),
     }

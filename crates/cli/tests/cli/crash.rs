@@ -1,5 +1,5 @@
-//! A server that is killed: the next opening recovers, stale sockets are in nobody's way. And one
-//! that stands still: whoever waits for it ends when told to.
+//! A server that is killed: the next opening recovers, stale sockets are in nobody's way. A command
+//! that waits for a server which was stopped ends on SIGTERM.
 
 use std::fs;
 use std::process::{Command, Stdio};

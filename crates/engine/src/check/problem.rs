@@ -6,6 +6,10 @@ use thiserror::Error;
 
 use crate::holds::Holds;
 
+fn chunks(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "chunk" } else { "chunks" })
+}
+
 /// A broken invariant.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Problem {
@@ -83,24 +87,25 @@ pub enum Problem {
     CopyWithoutChunk { pbn: u64 },
     /// What damage means to a volume: these chunks cannot be read, and nothing brings them back.
     #[error(
-        "{count} {} of volume {volume} from chunk {lba} on ({bytes} bytes) {} lost",
-        if *count == 1 { "chunk" } else { "chunks" }, if *count == 1 { "is" } else { "are" }
+        "{} of volume {volume} from chunk {lba} on ({bytes} bytes) {} lost",
+        chunks(*count), if *count == 1 { "is" } else { "are" }
     )]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     LostChunks { volume: String, lba: u64, count: u64, bytes: u64 },
     /// What damage means to a volume until a repair: these chunks cannot be read now.
     #[error(
-        "{count} {} of volume {volume} from chunk {lba} on ({bytes} bytes) cannot be read \
+        "{} of volume {volume} from chunk {lba} on ({bytes} bytes) cannot be read \
          until a repair has mended their tables",
-        if *count == 1 { "chunk" } else { "chunks" }
+        chunks(*count)
     )]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     HiddenChunks { volume: String, lba: u64, count: u64, bytes: u64 },
     /// What records meant to a volume that are not applied: these chunks may hold what they held
     /// before.
     #[error(
-        "{count} chunks of volume {volume} from chunk {lba} on ({bytes} bytes) may be older: \
-         records of the journal that changed them are not applied"
+        "{} of volume {volume} from chunk {lba} on ({bytes} bytes) may be older: records of the \
+         journal that changed them are not applied",
+        chunks(*count)
     )]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     OlderChunks { volume: String, lba: u64, count: u64, bytes: u64 },

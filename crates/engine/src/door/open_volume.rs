@@ -9,7 +9,7 @@ use crate::door::volume::{VolumeHandle, VolumeShared};
 /// An open volume: the right to send requests to it. Dropping it ends the opening.
 ///
 /// It reads as the [`VolumeHandle`] of the volume; several threads share one behind an [`Arc`].
-/// A door that drops it while requests are under way is still told of them.
+/// A door that drops it while requests are under way still gets their answers.
 ///
 /// ```no_run
 /// # fn run(client: &engine::Client) -> Result<(), engine::RequestError> {

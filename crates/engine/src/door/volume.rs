@@ -284,8 +284,8 @@ impl VolumeHandle {
         self.0.quota_bytes()
     }
 
-    /// Whether so much waits for its quota that a client that writes more should take no memory
-    /// for it yet. It may last as long as a deletion.
+    /// Whether writes that wait for its quota fill their queue: a client then takes no memory for
+    /// further ones. It may last as long as a deletion.
     #[must_use]
     pub fn holds_writers_up(&self) -> bool {
         self.0.holds_writers_up()

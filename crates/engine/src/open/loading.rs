@@ -3,7 +3,6 @@
 use disk::{AlignedBuf, IoError, SharedBuf};
 use format::BLOCK_BYTES;
 use format::catalog::{self, CatalogEntry};
-use format::label::Label;
 use format::page::Page;
 use format::record::Change;
 use format::root::Root;
@@ -13,6 +12,7 @@ use tables::{PageError, PageRead, PageWrite, ReachWalker};
 
 use crate::checkpoint::page_runs::{page_bytes, take_run};
 use crate::devices::Devices;
+use crate::geometry::label_of;
 use crate::open::batches::Batches;
 use crate::open::open_error::OpenError;
 use crate::pages::wanted::Wanted;
@@ -181,13 +181,11 @@ impl Loading {
         newest: &Root,
         geometry: &Geometry,
     ) -> Result<(), IoError> {
-        let block = self.state.store.label();
-        if block == 0 {
+        if self.state.store.label() == 0 {
             return Ok(());
         }
-        let label = Label { geometry: geometry.clone(), root: newest.clone() };
-        let buf = AlignedBuf::padded(&label.encode()).into();
-        self.devices.write_now(Zone::Tables, block_offset_bytes(block), buf)?;
+        let (offset_bytes, buf) = label_of(geometry, newest);
+        self.devices.write_now(Zone::Tables, offset_bytes, buf)?;
         self.devices.sync_now(Zone::Tables)
     }
 

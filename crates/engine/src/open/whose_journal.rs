@@ -164,7 +164,7 @@ impl Front {
         let (mut last_begin, mut near_end) = (None, 0);
         for start in (0..bytes.len()).step_by(BLOCK_BYTES) {
             let record = bytes.get(start..).unwrap_or_default();
-            let Ok(header) = whole_record(record) else { continue };
+            let Ok((header, _)) = whole_record(record) else { continue };
             if header.uuid_prefix != uuid_prefix(geometry.uuid) {
                 continue;
             }

@@ -45,45 +45,65 @@ pub(crate) fn look_behind(
     geometry: &Geometry,
     offset_bytes: u64,
     length_bytes: u64,
-    mut read: impl FnMut(u64, usize) -> AlignedBuf,
+    read: impl FnMut(u64, usize) -> AlignedBuf,
 ) -> Behind {
-    let ring_bytes = geometry.journal_bytes;
     let mut behind = Behind::default();
+    each_block(geometry, offset_bytes, length_bytes, read, |bytes| match whole_record(bytes) {
+        Ok((header, _)) if header.uuid_prefix == uuid_prefix(geometry.uuid) => {
+            let durable_sequence = header.settled.durable_sequence;
+            behind.durable_sequence = behind.durable_sequence.max(durable_sequence);
+            behind.last_sequence = behind.last_sequence.max(header.sequence);
+        }
+        Ok(_) => behind.is_others = true,
+        Err(_) => behind.strange_blocks += 1,
+    });
+    behind
+}
+
+/// Hands out what begins with each block of `length_bytes` of the ring from `offset_bytes` on that
+/// is not zeros, as far as a record may reach.
+fn each_block(
+    geometry: &Geometry,
+    offset_bytes: u64,
+    length_bytes: u64,
+    mut read: impl FnMut(u64, usize) -> AlignedBuf,
+    mut look: impl FnMut(&[u8]),
+) {
+    let ring_bytes = geometry.journal_bytes;
     let mut at = offset_bytes % ring_bytes;
     let mut left_bytes = length_bytes.min(ring_bytes);
     while left_bytes > 0 {
         let piece_bytes = PIECE_BYTES.min(left_bytes).min(ring_bytes - at);
         let more_bytes = (piece_bytes + RECORD_BYTES_MAX as u64).min(ring_bytes - at);
         let bytes = read(at, more_bytes as usize);
-        look_at(geometry, &bytes, piece_bytes as usize, &mut behind);
+        let starts = (0..piece_bytes as usize).step_by(BLOCK_BYTES);
+        let begun = starts.map_while(|start| bytes.get(start..));
+        begun.filter(|rest| !rest.starts_with(&[0; BLOCK_BYTES])).for_each(&mut look);
         left_bytes -= piece_bytes;
         at = (at + piece_bytes) % ring_bytes;
     }
-    behind
 }
 
-/// Notes what begins in the first `starts_bytes`.
-fn look_at(geometry: &Geometry, bytes: &[u8], starts_bytes: usize, behind: &mut Behind) {
-    for start in (0..starts_bytes).step_by(BLOCK_BYTES) {
-        let Some(rest) = bytes.get(start..) else { return };
-        if rest.starts_with(&[0; BLOCK_BYTES]) {
-            continue;
+/// Hands out header and body of each whole record of this store in the ring, wherever it stands.
+pub(crate) fn each_whole_record(
+    reads: &mut DamageReads,
+    geometry: &Geometry,
+    mut look: impl FnMut(&RecordHeader, &[u8]),
+) {
+    let read = |at, length| reads.read(Zone::Journal, at, length);
+    each_block(geometry, 0, geometry.journal_bytes, read, |bytes| match whole_record(bytes) {
+        Ok((header, body)) if header.uuid_prefix == uuid_prefix(geometry.uuid) => {
+            look(&header, body);
         }
-        match whole_record(rest) {
-            Ok(header) if header.uuid_prefix == uuid_prefix(geometry.uuid) => {
-                let durable_sequence = header.settled.durable_sequence;
-                behind.durable_sequence = behind.durable_sequence.max(durable_sequence);
-                behind.last_sequence = behind.last_sequence.max(header.sequence);
-            }
-            Ok(_) => behind.is_others = true,
-            Err(_) => behind.strange_blocks += 1,
-        }
-    }
+        Ok(_) | Err(_) => (), // Another store's, or none.
+    });
 }
 
-/// The header of the whole record that begins here, of whatever store.
-pub(crate) fn whole_record(bytes: &[u8]) -> Result<RecordHeader, FormatError> {
-    decode_header(bytes).and_then(|header| verify_body(&header, bytes).map(|_| header))
+/// The whole record that begins here, of whatever store: its header and its body.
+pub(crate) fn whole_record(bytes: &[u8]) -> Result<(RecordHeader, &[u8]), FormatError> {
+    let header = decode_header(bytes)?;
+    let body = verify_body(&header, bytes)?;
+    Ok((header, body))
 }
 
 /// The last of the records that are missing between the end of a journal and where a damaged root

@@ -21,26 +21,42 @@ use crate::repair::damage_reads::DamageReads;
 /// Read at once.
 const PIECE_BYTES: u64 = 4 << 20;
 
-/// The geometry in the newest label of the store that zone tables is marked for, and the blocks
-/// of the superblock to which it is to be written.
-pub(crate) fn geometry(reads: &mut DamageReads) -> Option<(Geometry, Vec<u64>)> {
-    let mark = Mark::decode(&reads.block(Zone::Tables, 0)).ok()?;
-    let newest = whole_labels(reads, mark.uuid).into_iter().next()?;
-    Some((newest.geometry, GEOMETRY_BLOCKS.to_vec()))
-}
+/// The labels of a store, looked for when they are first needed: that reads all of zone tables.
+#[derive(Default)]
+pub(crate) struct Labels(Option<Vec<Label>>);
 
-/// The roots in the newest label and in that of the generation before, newest first.
-pub(crate) fn roots(
-    reads: &mut DamageReads,
-    geometry: &Geometry,
-    problems: &mut Vec<Problem>,
-) -> Option<Vec<Root>> {
-    let mut roots: Vec<Root> =
-        whole_labels(reads, geometry.uuid).into_iter().map(|label| label.root).collect();
-    let newest = roots.first()?.generation;
-    roots.retain(|root| root.generation + 1 >= newest);
-    problems.extend(ROOT_BLOCKS.map(|block| Problem::RootSlot { block }));
-    Some(roots)
+impl Labels {
+    /// Whether they were needed.
+    pub(crate) fn are_needed(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The geometry in the newest label of the store that zone tables is marked for, and the
+    /// blocks of the superblock to which it is to be written.
+    pub(crate) fn geometry(&mut self, reads: &mut DamageReads) -> Option<(Geometry, Vec<u64>)> {
+        let uuid = Mark::decode(&reads.block(Zone::Tables, 0)).ok()?.uuid;
+        let newest = self.whole(reads, uuid).first()?;
+        Some((newest.geometry.clone(), GEOMETRY_BLOCKS.to_vec()))
+    }
+
+    /// The roots in the newest label and in that of the generation before, newest first.
+    pub(crate) fn roots(
+        &mut self,
+        reads: &mut DamageReads,
+        geometry: &Geometry,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Vec<Root>> {
+        let labels = self.whole(reads, geometry.uuid);
+        let newest = labels.first()?.root.generation;
+        let roots = labels.iter().map(|label| &label.root);
+        let roots = roots.filter(|root| root.generation + 1 >= newest).cloned().collect();
+        problems.extend(ROOT_BLOCKS.map(|block| Problem::RootSlot { block }));
+        Some(roots)
+    }
+
+    fn whole(&mut self, reads: &mut DamageReads, uuid: [u8; UUID_BYTES]) -> &[Label] {
+        self.0.get_or_insert_with(|| whole_labels(reads, uuid))
+    }
 }
 
 /// All whole labels in zone tables, newest first, one of each generation.

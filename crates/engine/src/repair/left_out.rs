@@ -7,18 +7,14 @@
 
 use std::collections::BTreeMap;
 
-use format::BLOCK_BYTES;
-use format::record::{Change, Changes, RECORD_BYTES_MAX, verify_body};
+use format::record::{Change, Changes};
 use format::superblock::Geometry;
-use format::units::{Lba, VolumeId, Zone, uuid_prefix};
+use format::units::{Lba, VolumeId};
 
 use crate::check::problem::Problem;
 use crate::repair::damage_reads::DamageReads;
-use crate::repair::journal_image::whole_record;
+use crate::repair::journal_image::each_whole_record;
 use crate::repair::ledger::Ledger;
-
-/// Read at once.
-const PIECE_BYTES: u64 = 4 << 20;
 
 /// A volume with more ranges than this is named from the first to the last.
 const RANGES_MAX: usize = 1000;
@@ -31,25 +27,15 @@ impl LeftOut {
     /// What whole records of this store changed, from the record `from_sequence` on.
     pub(crate) fn read(reads: &mut DamageReads, geometry: &Geometry, from_sequence: u64) -> Self {
         let mut left_out = Self::default();
-        let ring_bytes = geometry.journal_bytes;
-        for at_bytes in (0..ring_bytes).step_by(PIECE_BYTES as usize) {
-            let starts_bytes = PIECE_BYTES.min(ring_bytes - at_bytes) as usize;
-            let more_bytes =
-                (starts_bytes + RECORD_BYTES_MAX).min((ring_bytes - at_bytes) as usize);
-            let bytes = reads.read(Zone::Journal, at_bytes, more_bytes);
-            for start in (0..starts_bytes).step_by(BLOCK_BYTES) {
-                left_out.look_at(&bytes[start..], geometry, from_sequence);
+        each_whole_record(reads, geometry, |header, body| {
+            if header.sequence >= from_sequence {
+                left_out.add_changes(body);
             }
-        }
+        });
         left_out
     }
 
-    fn look_at(&mut self, bytes: &[u8], geometry: &Geometry, from_sequence: u64) {
-        let Ok(header) = whole_record(bytes) else { return };
-        if header.uuid_prefix != uuid_prefix(geometry.uuid) || header.sequence < from_sequence {
-            return;
-        }
-        let Ok(body) = verify_body(&header, bytes) else { return };
+    fn add_changes(&mut self, body: &[u8]) {
         for change in Changes::new(body).map_while(Result::ok) {
             match change {
                 Change::Map { volume, first, pbns } => self.add(volume, first, pbns.len() as u64),

@@ -13,19 +13,18 @@ use disk::{AlignedBuf, IoError, SharedBuf};
 use format::catalog::VolumeState;
 use format::container_page::{self, ContainerEntry, ContainerState};
 use format::directory::{DirectoryEntry, encode_tail};
-use format::label::Label;
 use format::page::Page;
 use format::pba_page::{self, PbaEntry};
 use format::root::{HashShape, JournalPosition, Root, STREAMS, Totals};
 use format::superblock::root_block;
 use format::units::{
     BlockPtr, CONTAINER_BYTES, ContainerId, PageId, Pba, Pbn, TreeId, TreeRoot, VolumeId, Zone,
-    block_offset_bytes,
 };
 use format::{BLOCK_BYTES, catalog, map_page};
 use tables::BuiltTable;
 
 use crate::check::problem::CheckProgress;
+use crate::geometry::label_of;
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::error::RepairError;
 use crate::repair::frame_accounts::{FrameAccounts, stored_chunks};
@@ -397,10 +396,8 @@ impl<'a> Rebuild<'a> {
             return Ok(());
         }
         let root = Root { generation: first.generation + 1, ..first.clone() };
-        let at_bytes = block_offset_bytes(root.label);
-        let label = Label { geometry: self.survey.geometry.clone(), root };
-        let buf = SharedBuf::from(AlignedBuf::padded(&label.encode()));
-        self.reads.devices.write_now(Zone::Tables, at_bytes, buf)
+        let (offset_bytes, buf) = label_of(&self.survey.geometry, &root);
+        self.reads.devices.write_now(Zone::Tables, offset_bytes, buf)
     }
 
     fn write_roots(&mut self, mut root: Root) -> Result<(), IoError> {

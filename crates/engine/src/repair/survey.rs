@@ -25,7 +25,7 @@ use crate::geometry::{of_blank, refuse_newer};
 use crate::open::open_error::OpenError;
 use crate::repair::damage_reads::DamageReads;
 use crate::repair::journal_image::{Behind, JournalImage};
-use crate::repair::labels;
+use crate::repair::labels::{self, Labels};
 use crate::repair::tree_image::{Blocks, Intact, TreeImage, TreeWalk, read_pages};
 
 /// A root and the trees below it.
@@ -114,11 +114,10 @@ impl Survey {
         progress: &mut dyn FnMut(CheckProgress),
     ) -> Result<Self, OpenError> {
         let mut problems = Vec::new();
-        let mut by_labels = false;
+        let mut labels = Labels::default();
         let (geometry, bad_copies) = match geometry(reads) {
             Err(error @ (OpenError::Geometry(_) | OpenError::Unfinished)) => {
-                by_labels = true;
-                labels::geometry(reads).ok_or_else(|| no_label(error, reads))?
+                labels.geometry(reads).ok_or_else(|| no_label(error, reads))?
             }
             other => other?,
         };
@@ -128,8 +127,7 @@ impl Survey {
         let (mut roots, told) = match roots(reads, &geometry, &mut problems) {
             Ok(roots) => roots,
             Err(error) => {
-                by_labels = true;
-                let found = labels::roots(reads, &geometry, &mut problems);
+                let found = labels.roots(reads, &geometry, &mut problems);
                 (found.ok_or_else(|| no_label(error, reads))?, None)
             }
         };
@@ -150,6 +148,7 @@ impl Survey {
             older => (newest, older),
         };
         let base_is_newest = !older_is_better;
+        let by_labels = labels.are_needed();
         let mut survey =
             Self { geometry, bad_copies, base, other, base_is_newest, by_labels, problems };
         survey.name_damage();

@@ -25,7 +25,7 @@ use crate::write::record::CHANGE_BYTES_MAX;
 /// Groups, or pieces of one long unmap, that one step applies: reads go in between.
 const COMMITS_PER_STEP: usize = 4;
 
-/// From runs of so many chunks on places are not prefetched: neighbours share cache lines.
+/// A run of this many chunks is not prefetched: neighbours share cache lines.
 const RUN_CHUNKS_MIN: usize = 8;
 
 /// Frames of a group that its record may carry: what is written twice has to cost less than the

@@ -16,8 +16,6 @@ const PROBLEMS_TOLD: usize = 4;
 pub(crate) struct Named {
     pub(crate) lost: BTreeSet<Place>,
     pub(crate) hidden: BTreeSet<Place>,
-    /// Whose records are not applied.
-    pub(crate) older: BTreeSet<Place>,
     /// Everything else, in sentences.
     pub(crate) problems: Vec<Problem>,
     /// Whether records that are there are said not to be applied.
@@ -37,10 +35,7 @@ impl Named {
                 Problem::HiddenChunks { volume, lba, count, .. } => {
                     named.hidden.extend(places(volume, *lba..lba + count));
                 }
-                // It goes with the record that is named as cut.
-                Problem::OlderChunks { volume, lba, count, .. } => {
-                    named.older.extend(places(volume, *lba..lba + count));
-                }
+                Problem::OlderChunks { .. } => (), // It goes with the record that is named as cut.
                 _ => named.problems.push(problem),
             }
         }

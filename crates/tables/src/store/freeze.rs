@@ -26,7 +26,7 @@ impl PageStore {
     /// # Errors
     /// [`OutOfBlocks`], and no page has moved.
     pub fn freeze_trees(&mut self, generation: u64) -> Result<Vec<PageWrite>, OutOfBlocks> {
-        self.freeze(generation, |tree| tree != TreeId::CATALOG)
+        self.freeze(generation, false)
     }
 
     /// Gives every dirty page of the catalog a block: the checkpoint is complete, and
@@ -35,25 +35,22 @@ impl PageStore {
     /// # Errors
     /// [`OutOfBlocks`], and no page of the catalog has moved.
     pub fn freeze_catalog(&mut self, generation: u64) -> Result<Vec<PageWrite>, OutOfBlocks> {
-        let writes = self.freeze(generation, |tree| tree == TreeId::CATALOG)?;
+        let writes = self.freeze(generation, true)?;
         self.space.frozen();
         self.generation_next = generation + 1;
         Ok(writes)
     }
 
-    fn freeze(
-        &mut self,
-        generation: u64,
-        is_due: impl Fn(TreeId) -> bool,
-    ) -> Result<Vec<PageWrite>, OutOfBlocks> {
-        let mut due = self.take_dirty(is_due);
+    fn freeze(&mut self, generation: u64, is_catalog: bool) -> Result<Vec<PageWrite>, OutOfBlocks> {
+        let mut due = self.take_dirty(|tree| (tree == TreeId::CATALOG) == is_catalog);
         let (pages, free_blocks) = (due.len() as u64, self.free_blocks());
         if pages > free_blocks {
             due.iter().for_each(|&slot| self.frames.put_back_dirty(slot));
             return Err(OutOfBlocks { pages, free_blocks });
         }
         self.sort_for_writing(&mut due);
-        let former = self.catalog_blocks(&due);
+        let is_small = due.len() as u64 <= 2 * LEAVES_ANEW_MAX;
+        let former = (is_catalog && is_small).then(|| self.former_blocks(&due));
         let place = |slot| {
             let id = self.frames.get(slot).id;
             let block = match &former {
@@ -67,13 +64,11 @@ impl PageStore {
         Ok(writes)
     }
 
-    /// Where these pages are now, if they are a small catalog. All of that is due with every
-    /// freeze: the older root's pages stay where they are, and the newer's come far from them.
-    fn catalog_blocks(&self, due: &[Slot]) -> Option<Vec<u64>> {
-        let frames = due.iter().map(|&slot| self.frames.get(slot));
-        let is_small = due.len() as u64 <= 2 * LEAVES_ANEW_MAX;
-        let is_catalog = is_small && frames.clone().all(|frame| frame.id.tree == TreeId::CATALOG);
-        is_catalog.then(|| frames.map(|frame| frame.block).filter(|&block| block != 0).collect())
+    /// Where the pages of a small catalog are now. All of it is due with every freeze: the older
+    /// root's pages stay where they are, and the newer's come far from them.
+    fn former_blocks(&self, due: &[Slot]) -> Vec<u64> {
+        let blocks = due.iter().map(|&slot| self.frames.get(slot).block);
+        blocks.filter(|&block| block != 0).collect()
     }
 
     /// Takes the dirty pages of the trees that are due out of the queue.
