@@ -12,12 +12,14 @@
 //!             policies.rs     by name: lru.rs clock.rs two_q.rs arc.rs s3_fifo.rs tiny_lfu.rs;
 //!             sharing.rs     grants.rs: what each of the three tables is granted;
 //!             dirty.rs       pages that may not leave before they are written
+//! bucket_hits.rs              hits of buckets alone, as FIDR's Table 3 counts them
 //! record.rs  hot.rs           what comes of it;  report.rs  as text;  plots.rs  as SVG
 //! ```
 //!
 //! Everything follows from the workloads and a seed; threads change the time it takes only.
 
 mod arc;
+mod bucket_hits;
 mod clock;
 mod dirty;
 mod filter;
@@ -47,12 +49,13 @@ mod two_q;
 #[cfg(test)]
 mod policy_tests;
 
+pub use bucket_hits::bucket_hit_percent;
 pub use filter::FilterRow;
 pub use hot::HotBuckets;
 pub use plan::{CACHED_PERCENT, FILTER_BITS};
 pub use policies::PolicyKind;
 pub use record::{Question, Record};
-pub use run::{Design, Figures, Setup, run};
+pub use run::{Design, Figures, Rooms, Setup, rooms, run};
 pub use sharing::Sharing;
 pub use stream::{Neighbour, Stream};
 pub use study::Study;

@@ -9,12 +9,14 @@
 //!        device/ead.rs      EaD's four cases, with bloom.rs and prefetch.rs
 //! strategy.rs               the ways that are compared;  figures.rs  what is counted
 //! trace.rs made.rs          what is asked for: FIU's traces, and made ones
+//! rows.rs data_rows.rs      the rows of `docs/reproduction.md`
 //! study.rs                  which runs;  paper.rs  the paper's figures;  report.rs plots.rs
 //! ```
 //!
 //! Everything follows from the traces and a seed; there is no clock.
 
 mod bloom;
+mod data_rows;
 mod device;
 mod dies;
 mod figures;

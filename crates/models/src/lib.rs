@@ -8,15 +8,15 @@
 //! cidr       CIDR and CAL'17: large chunks, predictor, layout, scheduler, devices apart
 //! dedupcore  DedupCore: hashing, filters, look-ups by events
 //! multes.rs  Multes++: fingerprints at the rate of the line, round trips
+//! through_engine FIDR's workloads and real data through the real engine, beside the models
 //! reproduction   every row of the papers beside ours, and docs/reproduction.md
 //!   └─ row.rs kind.rs parameter.rs units.rs   what a row is, and what models are given
 //! columns.rs tables as text;   dice.rs   chance that follows from a seed
 //! ```
 //!
 //! A model has no engine, no stored bytes and no clock. Its figures follow from a workload or a
-//! trace and a seed, so that a figure in `docs/measurements` can be made again to the digit.
-//! The real engine on a simulated disk is room `lab`'s, and the real engine on a real disk
-//! `bench`'s.
+//! trace and a seed, so that a figure in `docs/measurements` can be made again to the digit. Only
+//! `through_engine` has an engine. Its faults are sought in room `lab`, its speed in `bench`.
 
 #![cfg_attr(
     test,
@@ -36,6 +36,7 @@ mod parameter;
 pub mod reproduction;
 mod row;
 pub mod server;
+pub mod through_engine;
 pub mod units;
 
 pub use charts::PlotError;

@@ -1,8 +1,9 @@
-//! `cargo run --release -p models -- cache-study | flash | reproduce`: studies by models, without
-//! the engine.
+//! `cargo run --release -p models -- cache-study | flash | through-engine | reproduce`: studies by
+//! models, and what the real engine counts of the same.
 //!
 //! - `cache-study` counts the pages that the tables read and write, by cache, policy and filter.
 //! - `flash` counts what ways to find a duplicate cost a simulated flash device.
+//! - `through-engine` drives the real engine with FIDR's workloads and with real data.
 //! - `reproduce` writes what the papers say beside what models give: docs/reproduction.md.
 //!
 //! Each study prints tables or JSON, and writes one line a run as CSV and plots as SVG on demand.
@@ -10,12 +11,13 @@
 mod cache_command;
 mod flash_command;
 mod reproduce_command;
+mod through_engine_command;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Counts what designs would do, without running the engine.
+/// Counts what designs would do.
 #[derive(Parser)]
 #[command(name = "models", after_help = "Example: models cache-study --quick")]
 struct Arguments {
@@ -29,6 +31,8 @@ enum Command {
     CacheStudy(cache_command::Arguments),
     /// Ways to find a duplicate, on a simulated flash device: EaD's tables.
     Flash(flash_command::Arguments),
+    /// FIDR's workloads and real data through the real engine: figures for docs/reproduction.md.
+    ThroughEngine(through_engine_command::Arguments),
     /// The papers' values beside ours: docs/reproduction.md and its plots.
     Reproduce(reproduce_command::Arguments),
 }
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::CacheStudy(arguments) => cache_command::cache_study(&arguments),
         Command::Flash(arguments) => flash_command::flash(&arguments),
+        Command::ThroughEngine(arguments) => through_engine_command::through_engine(&arguments),
         Command::Reproduce(arguments) => reproduce_command::reproduce(&arguments),
     }
 }

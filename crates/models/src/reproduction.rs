@@ -13,15 +13,23 @@ mod page;
 
 use crate::parameter::Parameter;
 use crate::row::Row;
-use crate::{cidr, dedupcore, fidr, flash, multes, server};
+use crate::{cidr, dedupcore, fidr, flash, multes, server, through_engine};
 
 pub use page::{page, plots};
 
 /// Every row, paper by paper.
 #[must_use]
 pub fn rows() -> Vec<Row> {
-    [cidr::rows(), fidr::rows(), server::rows(), dedupcore::rows(), multes::rows(), flash::rows()]
-        .concat()
+    [
+        cidr::rows(),
+        fidr::rows(),
+        server::rows(),
+        dedupcore::rows(),
+        multes::rows(),
+        flash::rows(),
+        through_engine::rows(),
+    ]
+    .concat()
 }
 
 /// What the models are given, those that have parameters.

@@ -62,6 +62,8 @@ pub enum Tolerance {
 pub enum Basis {
     /// Arithmetic over what papers state.
     ClosedForm,
+    /// What the real engine counted.
+    Engine,
     /// A model whose fitted parameters, these, were chosen on this row among others.
     FittedOn(Vec<&'static Parameter>),
     /// A model with these fitted parameters, or none; none was chosen on this row.

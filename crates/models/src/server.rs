@@ -8,6 +8,7 @@
 //!   ├─ cores.rs        cores for a GB/s, task by task (Figure 5, Table 2)
 //!   ├─ table_engine.rs updates of the tree a second, leaves read a second (Figure 13)
 //!   └─ pcie.rs         bytes through the root complex and inside a group
+//! large_chunks.rs  the rung below: CIDR with chunks of 32 KiB, completed by reading
 //! limits.rs        the least of all: throughput and bottleneck (Figure 14)
 //! rows.rs          the rows of `docs/reproduction.md`;  plots.rs  its figures
 //! ```
@@ -17,6 +18,7 @@
 mod cores;
 mod design;
 mod dram;
+mod large_chunks;
 mod limits;
 mod pcie;
 mod plots;
@@ -27,6 +29,7 @@ mod workload;
 pub use cores::{CoreCost, core_cost};
 pub use design::Design;
 pub use dram::{DramTraffic, dram_traffic};
+pub use large_chunks::large_chunk_limits;
 pub use limits::{Bottleneck, Limits, SOCKET_CORES, limits};
 pub use pcie::{PcieTraffic, pcie_traffic};
 pub use plots::plots;

@@ -123,6 +123,34 @@ fn pba_pages(chunks: u64) -> u64 {
     chunks / PBA_CHUNKS + 1
 }
 
+/// Of a cache, what finds young entries. More than for a quarter of all would save little.
+fn index_pages(chunks: u64, cache_pages: u64, index_percent: u64) -> u64 {
+    let wanted = (chunks / 4 * INDEX_ENTRY_BYTES).div_ceil(PAGE_BYTES);
+    wanted.clamp(1, (cache_pages * index_percent / 100).max(1))
+}
+
+/// Entries that so much of the cache finds.
+fn young_max(index_pages: u64) -> u64 {
+    index_pages * PAGE_BYTES / INDEX_ENTRY_BYTES
+}
+
+/// What the gathered design has of the cache in a run, for an engine that is to have the same.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Rooms {
+    /// Pages of tables.
+    pub pages: u64,
+    /// Young entries.
+    pub young_max: u64,
+}
+
+/// The rooms of a run of the gathered design.
+#[must_use]
+pub fn rooms(stream: &Stream, setup: &Setup) -> Rooms {
+    let pages = cache_pages(stream, setup.cached_percent);
+    let index_pages = index_pages(stream.chunks, pages, setup.index_percent);
+    Rooms { pages: pages - index_pages, young_max: young_max(index_pages) }
+}
+
 enum HashTable {
     Plain(Plain),
     Gathered(Gathered),
@@ -167,12 +195,8 @@ impl Run {
                 (Plain::pages(chunks), 0, 0, HashTable::Plain(table))
             }
             Design::Gathered => {
-                // More than for a quarter of all entries would save little.
-                let index_pages = (chunks / 4 * INDEX_ENTRY_BYTES).div_ceil(PAGE_BYTES);
-                let index_pages_max = (cache_pages * setup.index_percent / 100).max(1);
-                let index_pages = index_pages.clamp(1, index_pages_max);
-                let young_max = index_pages * PAGE_BYTES / INDEX_ENTRY_BYTES;
-                let table = Gathered::new(chunks, young_max, filter_bits, seed);
+                let index_pages = index_pages(chunks, cache_pages, setup.index_percent);
+                let table = Gathered::new(chunks, young_max(index_pages), filter_bits, seed);
                 let pages = (Gathered::bucket_pages(chunks), Gathered::young_pages(chunks));
                 (pages.0, pages.1, index_pages, HashTable::Gathered(table))
             }

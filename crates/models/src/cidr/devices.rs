@@ -19,7 +19,7 @@ const STRIPE_BLOCKS: u64 = 8;
 #[must_use]
 pub fn found_on_devices(trace: &Trace, devices: u64) -> f64 {
     let mut stored = HashSet::new();
-    percent(trace, |lba, content| !stored.insert((device(lba, devices), content)))
+    percent(trace, |lba, content| !stored.insert((device_of(lba, devices), content)))
 }
 
 /// The same by the law, from how often each content comes.
@@ -38,7 +38,9 @@ pub fn found_by_law(trace: &Trace, devices: u64) -> f64 {
     100.0 * counts.iter().map(found).sum::<f64>() / writes.max(1) as f64
 }
 
-fn device(lba: u64, devices: u64) -> u64 {
+/// Where a block lies: stripes lie on devices by chance.
+#[must_use]
+pub fn device_of(lba: u64, devices: u64) -> u64 {
     mixed(lba / STRIPE_BLOCKS, devices) % devices
 }
 

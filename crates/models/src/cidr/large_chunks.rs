@@ -21,6 +21,8 @@ const BUFFER_BLOCKS: usize = 1024;
 pub struct BlockIo {
     /// Written by clients.
     pub asked: u64,
+    /// Of chunks that were put together, to be hashed.
+    pub put_together: u64,
     /// Read from SSDs.
     pub read: u64,
     /// Written to them.
@@ -42,6 +44,7 @@ pub fn small_chunk_io(trace: &Trace) -> BlockIo {
     let mut io = BlockIo::default();
     for (_, content) in writes(trace) {
         io.asked += 1;
+        io.put_together += 1;
         io.written += u64::from(stored.insert(content));
     }
     io
@@ -104,6 +107,7 @@ impl Volume {
         for &(block, content) in blocks {
             chunk[block] = u64::from(content);
         }
+        self.io.put_together += CHUNK_BLOCKS as u64;
         self.io.read += (CHUNK_BLOCKS - blocks.len()) as u64;
         if self.stored.insert(*chunk) {
             self.io.written += CHUNK_BLOCKS as u64;
@@ -132,13 +136,14 @@ mod tests {
     #[test]
     fn one_block_of_a_large_chunk_reads_seven_and_writes_eight() {
         let io = large_chunk_io(&trace(&[(3, 1)]));
-        assert_eq!(io, BlockIo { asked: 1, read: 7, written: 8 });
+        assert_eq!(io, BlockIo { asked: 1, put_together: 8, read: 7, written: 8 });
     }
 
     #[test]
     fn a_whole_chunk_reads_nothing_and_its_copy_writes_nothing() {
         let both: Vec<(u64, u32)> = (0..16).map(|lba| (lba, lba as u32 % 8)).collect();
-        assert_eq!(large_chunk_io(&trace(&both)), BlockIo { asked: 16, read: 0, written: 8 });
+        let io = large_chunk_io(&trace(&both));
+        assert_eq!(io, BlockIo { asked: 16, put_together: 16, read: 0, written: 8 });
         assert_eq!(small_chunk_io(&trace(&both)).written, 8);
     }
 

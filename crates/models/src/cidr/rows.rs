@@ -8,7 +8,7 @@ use crate::row::{Paper, Row};
 
 use super::devices::{found_by_law, found_on_devices};
 use super::fpga::{Mix, WORST_CASE, utilisation_percent};
-use super::large_chunks::{large_chunk_io, small_chunk_io};
+use super::large_chunks::{BlockIo, large_chunk_io, small_chunk_io};
 use super::predictor::predict;
 use super::scheduler::{made_loads, rounds};
 
@@ -22,6 +22,22 @@ const WEB_VM: Original = Original::TRACES[1];
 #[must_use]
 pub fn rows() -> Vec<Row> {
     [cal(), large_chunks(), ideas(), measured()].concat()
+}
+
+/// What chunks of 32 KiB cost where the made Mail writes single blocks.
+#[must_use]
+pub fn mail_io() -> BlockIo {
+    large_chunk_io(&made(&single(MAIL)))
+}
+
+/// What they cost where the made Web-vm does.
+#[must_use]
+pub fn web_vm_io() -> BlockIo {
+    large_chunk_io(&made(&single(WEB_VM)))
+}
+
+fn single(original: Original) -> Original {
+    Original { run_mean: 1, ..original }
 }
 
 /// Blocks that chunks of 32 KiB move, for each block that a client writes.
@@ -69,7 +85,6 @@ fn cal() -> Vec<Row> {
 
 fn large_chunks() -> Vec<Row> {
     let at = |id| (Paper::Cidr, id, "FIDR 3.1");
-    let single = |original| Original { run_mean: 1, ..original };
     let (mail, web_vm) = (made(&single(MAIL)), made(&single(WEB_VM)));
     let beside_small =
         |trace: &Trace| large_chunk_io(trace).total() as f64 / small_chunk_io(trace).total() as f64;

@@ -7,7 +7,7 @@ use charts::PlotError;
 use crate::flash::INCONSISTENCIES as EAD_INCONSISTENCIES;
 use crate::parameter::Parameter;
 use crate::row::{Basis, Paper, Row, Tolerance, Verdict};
-use crate::{cidr, dedupcore, server};
+use crate::{cidr, dedupcore, server, through_engine};
 
 use super::open::INCONSISTENCIES;
 
@@ -23,6 +23,7 @@ pub fn page(rows: &[Row], parameters: &[&Parameter]) -> String {
         table(&mut text, paper, &of_paper);
         notes(&mut text, &of_paper);
     }
+    text.push_str(&through_engine::section());
     inconsistencies(&mut text);
     parameter_table(&mut text, parameters);
     text
@@ -139,6 +140,7 @@ fn basis(row: &Row) -> &'static str {
     }
     match row.basis {
         Basis::ClosedForm => "closed form",
+        Basis::Engine => "the engine",
         Basis::Predicted(_) => "predicted",
         Basis::FittedOn(_) => "fitted",
     }

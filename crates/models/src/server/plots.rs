@@ -3,11 +3,13 @@
 
 use charts::{Form, Panel, PlotError, Series, SeriesLabelPosition, svg};
 
+use crate::cidr::{mail_io, web_vm_io};
 use crate::units::GbPerSecond;
 
 use super::cores::core_cost;
 use super::design::Design;
 use super::dram::dram_traffic;
+use super::large_chunks::large_chunk_limits;
 use super::limits::limits;
 use super::table_engine::table_engine_gb;
 use super::workload::{READ_MIXED, WRITE_H, WRITE_L, WRITE_M, WRITES_PROFILED, Workload};
@@ -77,10 +79,16 @@ fn engine_panel() -> Panel {
 }
 
 fn ladder_panel() -> Panel {
-    let series = Design::LADDER.iter().enumerate().map(|(color, &design)| {
+    let (mail, web_vm) = (mail_io(), web_vm_io());
+    let large = WORKLOADS.map(|load| {
+        let io = if load.name == WRITE_L.name { &web_vm } else { &mail };
+        Some(large_chunk_limits(load, io).throughput().0)
+    });
+    let rungs = Design::LADDER.iter().enumerate().map(|(color, &design)| {
         let values = WORKLOADS.map(|load| Some(limits(design, load).throughput().0));
         Series::bars(design.name(), color + 1, values.into())
     });
+    let series = [Series::bars("CIDR, 32 KiB", 0, large.into())].into_iter().chain(rungs);
     let names = WORKLOADS.map(|load| load.name.to_owned());
     Panel::bars("A socket of 22 cores", "workload", "GB/s", names.into(), series.collect())
 }

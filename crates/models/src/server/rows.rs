@@ -1,5 +1,6 @@
 //! The rows that the model of a server has: B4, B5, B7, F5, F7 to F10.
 
+use crate::cidr::{BlockIo, mail_io, web_vm_io};
 use crate::parameter::Parameter;
 use crate::row::Tolerance::{Percent, Points};
 use crate::row::{Paper, Row};
@@ -8,6 +9,7 @@ use crate::units::GbPerSecond;
 use super::cores::{self, CoreCost, core_cost};
 use super::design::Design;
 use super::dram::{self, DramTraffic, dram_traffic};
+use super::large_chunks::large_chunk_limits;
 use super::limits::{self, Bottleneck, limits};
 use super::table_engine::{self, table_engine_gb};
 use super::workload::{
@@ -60,7 +62,43 @@ const fn at(id: &'static str, section: &'static str) -> (Paper, &'static str, &'
 /// All of them.
 #[must_use]
 pub fn rows() -> Vec<Row> {
-    [bandwidth(), paths(), processors(), engine(), memory_saved(), cores_saved(), ladder()].concat()
+    [
+        large_chunks(),
+        bandwidth(),
+        paths(),
+        processors(),
+        engine(),
+        memory_saved(),
+        cores_saved(),
+        ladder(),
+    ]
+    .concat()
+}
+
+fn large_chunks() -> Vec<Row> {
+    let at = |id| (Paper::Cidr, id, "FIDR 3.1");
+    let large = |workload, io: &BlockIo| large_chunk_limits(workload, io).throughput().0;
+    let small = |workload| limits(Design::CidrPlus, workload).throughput().0;
+    let (mail, web_vm) = (mail_io(), web_vm_io());
+    let whole = BlockIo { asked: 8, put_together: 8, read: 0, written: 8 };
+    let row = |id, what, holds| Row::statement(at(id), what, holds).predicted_with(&CORE_FITS);
+    vec![
+        row(
+            "R5",
+            "a socket carries less with chunks of 32 KiB than with 4 KiB: single blocks of Mail",
+            large(&WRITE_H, &mail) < small(&WRITE_H),
+        )
+        .note(
+            "the rung below CIDR+ in the ladder's plot, nothing fitted; with runs of eight blocks \
+             on average it carries about as much as CIDR+, since it has no table cache",
+        ),
+        row("R6", "the same: Web-vm", large(&WRITE_L, &web_vm) < small(&WRITE_L)),
+        row(
+            "R7",
+            "it carries more where clients write whole chunks of 32 KiB",
+            large(&WRITE_L, &whole) > small(&WRITE_L),
+        ),
+    ]
 }
 
 fn bandwidth() -> Vec<Row> {

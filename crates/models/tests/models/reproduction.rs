@@ -45,7 +45,7 @@ fn rows_have_names_of_their_own() {
 fn fits_of(row: &Row) -> &[&'static Parameter] {
     match &row.basis {
         Basis::FittedOn(fits) | Basis::Predicted(fits) => fits,
-        Basis::ClosedForm => &[],
+        Basis::ClosedForm | Basis::Engine => &[],
     }
 }
 
