@@ -229,8 +229,8 @@ impl ScrubRecord {
         }
     }
 
-    /// A repair has abandoned this number of chunks, earlier repairs' among them. What earlier scrubs
-    /// said is true no longer.
+    /// A repair has abandoned this number of chunks, earlier repairs' among them. What earlier
+    /// scrubs said is true no longer.
     pub(crate) fn repaired(&mut self, gave_up_chunks: u64) {
         self.gave_up_chunks = Some(gave_up_chunks);
         (self.last, self.run) = (None, None);

@@ -62,7 +62,8 @@ pub(crate) fn of_blank(error: OpenError, devices: &mut Devices) -> OpenError {
     }
 }
 
-/// The label of a root that names a block for it: where in zone tables it is written, and its bytes.
+/// The label of a root that names a block for it: where in zone tables it is written, and its
+/// bytes.
 pub(crate) fn label_of(geometry: &Geometry, root: &Root) -> (u64, SharedBuf) {
     assert_ne!(root.label, 0, "the root has a block for its label");
     let label = Label { geometry: geometry.clone(), root: root.clone() };

@@ -74,10 +74,11 @@ mod tests {
             read_share: 0.0,
             duplicate_share: 0.0,
             compressed_share: 1.0,
+            request_bytes: 65_536.0,
             capacity_bytes: 1e13,
         };
         let saved = |demand: &Demand| {
-            let needs = needs(demand, &StageCosts::BUDGET, Offload::None);
+            let needs = needs(demand, &StageCosts::CALIBRATED, Offload::None);
             bill(demand, &needs, &Prices::default(), Offload::None).saved_percent
         };
         assert!(saved(&demand) < 0.0);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::costs::{CHUNK_BYTES, StageCosts};
 use crate::demand::Demand;
-use crate::needs::{core_ns, dram_per_byte};
+use crate::needs::{core_ns, dram_per_byte, tables_ns};
 use crate::offload::Offload;
 
 /// The cores that a plan goes through.
@@ -80,7 +80,7 @@ pub fn carried(
     };
     let bounds = [
         (f64::from(cores) * per_second(core_ns(demand, costs, offload)), Bottleneck::Cores),
-        (per_second(costs.core_ns * offload.core_share()), Bottleneck::CoreThread),
+        (per_second(tables_ns(demand, costs, offload)), Bottleneck::CoreThread),
         (device(machine.dram_bytes_per_second, dram_per_byte(demand, offload)), Bottleneck::Dram),
         (device(machine.data_write_bytes_per_second, stored), Bottleneck::DataWrites),
         (device(machine.data_read_bytes_per_second, fetched), Bottleneck::DataReads),
@@ -100,11 +100,12 @@ mod tests {
         read_share: 0.25,
         duplicate_share: 0.5,
         compressed_share: 0.5,
+        request_bytes: 65_536.0,
         capacity_bytes: 1e13,
     };
 
     fn of(machine: &Machine, cores: u32) -> super::Carried {
-        carried(&DEMAND, &StageCosts::BUDGET, machine, Offload::None, cores)
+        carried(&DEMAND, &StageCosts::CALIBRATED, machine, Offload::None, cores)
     }
 
     #[test]
@@ -121,7 +122,7 @@ mod tests {
         let carried = of(&machine, 64);
         assert_eq!(carried.bottleneck, Bottleneck::DataWrites);
         let demand = Demand { bytes_per_second: carried.bytes_per_second, ..DEMAND };
-        let needs = needs(&demand, &StageCosts::BUDGET, Offload::None);
+        let needs = needs(&demand, &StageCosts::CALIBRATED, Offload::None);
         assert!((needs.data_write_bytes_per_second - 1e8).abs() < 1.0);
     }
 }

@@ -8,9 +8,13 @@ pub(crate) const CHUNK_BYTES: f64 = 4096.0;
 /// Nanoseconds of one core.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
 pub struct StageCosts {
-    /// Taking a written chunk from a client, or giving a read one: copies, sockets, system calls.
+    /// Taking a request and answering it: system calls, wake-ups, its way through the queues.
+    pub request_ns: f64,
+    /// Taking a written chunk from a client, or giving a read one: copies and sockets.
     #[serde(rename = "door_chunk_ns")]
     pub door_ns: f64,
+    /// Fetching frames that lie together for a read, by one operation of a device.
+    pub fetch_ns: f64,
     /// A chunk's fingerprint.
     #[serde(rename = "fingerprint_chunk_ns")]
     pub fingerprint_ns: f64,
@@ -23,16 +27,23 @@ pub struct StageCosts {
     /// What the one thread that owns the tables does for a chunk.
     #[serde(rename = "core_chunk_ns")]
     pub core_ns: f64,
+    /// What it does besides for a chunk that is new: an entry of each table, a place, a record.
+    #[serde(rename = "core_new_chunk_ns")]
+    pub core_new_ns: f64,
 }
 
 impl StageCosts {
-    /// Where nothing was measured: the thread of the tables by the design's budget of 0.4 us a
-    /// chunk, the others of a core at 3 GHz with AVX2, rounded up.
-    pub const BUDGET: Self = Self {
-        door_ns: 1500.0,
-        fingerprint_ns: 1000.0,
-        compress_ns: 5000.0,
-        expand_ns: 1500.0,
-        core_ns: 400.0,
+    /// Where nothing was measured: what a chunk took of a server, user and system, under five
+    /// workloads over NBD (docs/measurements/056); of them the thread of the tables as `bench
+    /// cores` finds it (docs/measurements/018).
+    pub const CALIBRATED: Self = Self {
+        request_ns: 15_000.0,
+        door_ns: 2700.0,
+        fetch_ns: 3700.0,
+        fingerprint_ns: 1200.0,
+        compress_ns: 2500.0,
+        expand_ns: 650.0,
+        core_ns: 650.0,
+        core_new_ns: 1700.0,
     };
 }

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::costs::CHUNK_BYTES;
+
 /// What clients want. Shares are between 0 and 1.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
 pub struct Demand {
@@ -16,6 +18,8 @@ pub struct Demand {
     /// Of a unique chunk's bytes, those that are left.
     #[serde(rename = "compressed_ratio")]
     pub compressed_share: f64,
+    /// Of an average request.
+    pub request_bytes: f64,
     /// What clients see of the store when it is full.
     pub capacity_bytes: f64,
 }
@@ -25,6 +29,20 @@ impl Demand {
     #[must_use]
     pub fn write_share(&self) -> f64 {
         1.0 - self.read_share
+    }
+
+    /// Requests for each chunk: a request has one at least.
+    #[must_use]
+    pub fn requests_per_chunk(&self) -> f64 {
+        (CHUNK_BYTES / self.request_bytes).min(1.0)
+    }
+
+    /// Operations of a device for each chunk that is read: one for a request, and one for each
+    /// duplicate within it, whose frame lies elsewhere.
+    #[must_use]
+    pub fn fetches_per_read(&self) -> f64 {
+        let requests = self.requests_per_chunk();
+        requests + self.duplicate_share * (1.0 - requests)
     }
 
     /// Of all bytes, those that are written and new.

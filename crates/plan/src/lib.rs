@@ -13,7 +13,8 @@
 //! ```
 //!
 //! A model of stages that add up: each chunk passes through copying, fingerprint, look-up and, if
-//! it is unique, compression; all but the look-up, which is one thread's, spread over cores. It
+//! it is unique, compression; each request through sockets and queues, each read to a device. All
+//! but the look-up, which is one thread's, spread over cores. It
 //! knows no queues, so it says what a machine can carry and nothing of latency. There is no store
 //! here and no engine; `tamis plan` shows it.
 
@@ -22,6 +23,8 @@
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")
 )]
 
+#[cfg(test)]
+mod beside;
 mod bill;
 mod carried;
 mod costs;

@@ -11,8 +11,10 @@ use reduce::{Fingerprinter, compress_frame, expand_frame, frame_bytes_max};
 use crate::costs::StageCosts;
 
 const CHUNK_BYTES: usize = 4096;
-/// Chunks of a round: more than a core's caches hold.
+/// Chunks that are gone through: more than a core's caches hold.
 const CHUNKS: usize = 4096;
+/// Chunks of a round: less than a millisecond, so that some fall between two interruptions.
+const ROUND_CHUNKS: usize = 256;
 const NAME: ChunkName = ChunkName::unkeyed(Pbn(1));
 const COMPRESSION: Compression = Compression { codec: Codec::Lz4, level: 0 };
 
@@ -25,7 +27,7 @@ pub struct Sample {
     pub stage: Duration,
 }
 
-/// The costs of this machine; doors and the thread of the tables are `others`'.
+/// The costs of this machine; all that does not compute is `others`'.
 ///
 /// The bytes are made: so much of each chunk repeats that LZ4 leaves about what the sample says.
 #[must_use]
@@ -33,27 +35,27 @@ pub fn measure(sample: &Sample, others: &StageCosts) -> StageCosts {
     let bytes = made(sample.compressed_share);
     let chunks: Vec<&[u8]> = bytes.chunks_exact(CHUNK_BYTES).collect();
     let fingerprinter = Fingerprinter::new(FingerprintKind::Blake3);
-    let mut names = Vec::with_capacity(chunks.len());
-    let fingerprint_ns = per_chunk(sample.stage, chunks.len(), || {
+    let mut names = Vec::with_capacity(ROUND_CHUNKS);
+    let fingerprint_ns = per_chunk(sample.stage, &chunks, |round| {
         names.clear();
-        chunks.chunks(64).for_each(|batch| fingerprinter.batch(batch, &mut names));
+        round.chunks(64).for_each(|batch| fingerprinter.batch(batch, &mut names));
         black_box(names.len());
     });
     let mut out = vec![0; frame_bytes_max(CHUNK_BYTES)];
-    let mut frames: Vec<Vec<u8>> = Vec::new();
-    let compress_ns = per_chunk(sample.stage, chunks.len(), || {
-        for chunk in &chunks {
+    let compress_ns = per_chunk(sample.stage, &chunks, |round| {
+        for chunk in round {
             let length = compress_frame(COMPRESSION, NAME, chunk, &mut out);
             black_box(length);
         }
     });
-    for chunk in &chunks {
+    let frame = |chunk: &&[u8]| {
         let length = compress_frame(COMPRESSION, NAME, chunk, &mut out);
-        frames.push(out[..length].to_vec());
-    }
+        out[..length].to_vec()
+    };
+    let frames: Vec<Vec<u8>> = chunks.iter().map(frame).collect();
     let mut plain = vec![0; CHUNK_BYTES];
-    let expand_ns = per_chunk(sample.stage, frames.len(), || {
-        for frame in &frames {
+    let expand_ns = per_chunk(sample.stage, &frames, |round| {
+        for frame in round {
             let expanded = expand_frame(frame, &mut plain);
             assert!(expanded.is_ok(), "a frame that was made here is sound");
         }
@@ -62,15 +64,20 @@ pub fn measure(sample: &Sample, others: &StageCosts) -> StageCosts {
 }
 
 /// Nanoseconds of a chunk: of the fastest round, since whatever disturbs a round makes it longer.
-fn per_chunk(at_least: Duration, chunks: usize, mut round: impl FnMut()) -> f64 {
+/// All chunks are gone through at least once.
+fn per_chunk<T>(at_least: Duration, all: &[T], mut work: impl FnMut(&[T])) -> f64 {
     let begin = Instant::now();
     let mut fastest = f64::INFINITY;
-    while begin.elapsed() < at_least || !fastest.is_finite() {
-        let start = Instant::now();
-        round();
-        fastest = fastest.min(start.elapsed().as_nanos() as f64 / chunks as f64);
+    loop {
+        for round in all.chunks_exact(ROUND_CHUNKS) {
+            let start = Instant::now();
+            work(round);
+            fastest = fastest.min(start.elapsed().as_nanos() as f64 / round.len() as f64);
+        }
+        if begin.elapsed() >= at_least {
+            return fastest;
+        }
     }
-    fastest
 }
 
 /// Chunks that do not repeat one another, of which so much repeats within.
@@ -114,12 +121,12 @@ mod tests {
     #[test]
     fn every_stage_that_computes_is_measured_and_no_other() {
         let sample = Sample { compressed_share: 0.5, stage: Duration::ZERO };
-        let costs = measure(&sample, &StageCosts::BUDGET);
+        let costs = measure(&sample, &StageCosts::CALIBRATED);
         let measured = [costs.fingerprint_ns, costs.compress_ns, costs.expand_ns];
         assert!(measured.iter().all(|ns| ns.is_finite() && *ns > 0.0), "{costs:?}");
-        assert_eq!(
-            (costs.door_ns, costs.core_ns),
-            (StageCosts::BUDGET.door_ns, StageCosts::BUDGET.core_ns)
-        );
+        let StageCosts { fingerprint_ns, compress_ns, expand_ns, .. } = costs;
+        let others =
+            StageCosts { fingerprint_ns, compress_ns, expand_ns, ..StageCosts::CALIBRATED };
+        assert_eq!(costs, others);
     }
 }

@@ -51,7 +51,7 @@ pub fn needs(demand: &Demand, costs: &StageCosts, offload: Offload) -> Needs {
     let stored = demand.bytes_per_second * unique * demand.compressed_share;
     Needs {
         cores: chunks * core_ns(demand, costs, offload) / 1e9,
-        core_threads: chunks * costs.core_ns * offload.core_share() / 1e9,
+        core_threads: chunks * tables_ns(demand, costs, offload) / 1e9,
         dram_bytes_per_second: demand.bytes_per_second * dram_per_byte(demand, offload),
         memory_bytes: MEMORY_BYTES_MIN.max(tables_bytes * CACHED_SHARE),
         tables_bytes,
@@ -73,7 +73,14 @@ pub(crate) fn core_ns(demand: &Demand, costs: &StageCosts, offload: Offload) -> 
         true => 0.0,
         false => demand.unique_share() * costs.compress_ns + demand.read_share * costs.expand_ns,
     };
-    costs.door_ns + hashing + coding + costs.core_ns * offload.core_share()
+    let door = costs.door_ns + costs.request_ns * demand.requests_per_chunk();
+    let fetching = demand.read_share * demand.fetches_per_read() * costs.fetch_ns;
+    door + fetching + hashing + coding + tables_ns(demand, costs, offload)
+}
+
+/// Nanoseconds of the thread that owns the tables for an average chunk.
+pub(crate) fn tables_ns(demand: &Demand, costs: &StageCosts, offload: Offload) -> f64 {
+    (costs.core_ns + demand.unique_share() * costs.core_new_ns) * offload.core_share()
 }
 
 /// Bytes through DRAM for a byte of a client, each time it is written or read there: from the NIC
@@ -105,6 +112,7 @@ mod tests {
         read_share: 0.25,
         duplicate_share: 0.5,
         compressed_share: 0.5,
+        request_bytes: 65_536.0,
         capacity_bytes: 1e13,
     };
 
@@ -112,7 +120,7 @@ mod tests {
     fn twice_the_demand_takes_twice_the_cores_and_the_same_room() {
         let twice = Demand { bytes_per_second: 2e9, ..DEMAND };
         let [one, two] =
-            [DEMAND, twice].map(|demand| needs(&demand, &StageCosts::BUDGET, Offload::None));
+            [DEMAND, twice].map(|demand| needs(&demand, &StageCosts::CALIBRATED, Offload::None));
         assert!((two.cores / one.cores - 2.0).abs() < 1e-9);
         assert!((two.tables_bytes - one.tables_bytes).abs() < 1e-3);
         assert!((one.data_bytes - 2.5e12).abs() < 1.0);
@@ -120,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_is_done_elsewhere_takes_no_core_here() {
-        let cores = |offload| needs(&DEMAND, &StageCosts::BUDGET, offload).cores;
+        let cores = |offload| needs(&DEMAND, &StageCosts::CALIBRATED, offload).cores;
         let none = cores(Offload::None);
         let alone = [Offload::Hashing, Offload::Compression, Offload::TableCache].map(cores);
         assert!(alone.iter().all(|cores| *cores < none), "{alone:?}");

@@ -20,10 +20,10 @@ Examples:
 
 Stages add up: each chunk of 4 KiB is taken from the client, fingerprinted,
 looked up and, if it is new, compressed. All but the look-up spread over cores.
-What sockets and look-ups take is never timed here: it is the budget of the
-design. Queues are not modelled, so nothing is said of latency. Prices are those
-of FIDR's paper, of 2019, unless a file says otherwise: a JSON object with any
-of ssd_dollars_per_gb, dram_dollars_per_gb, core_dollars,
+What requests, devices and look-ups take is never timed here: it is what one
+server took. Queues are not modelled, so nothing is said of latency. Prices are
+those of FIDR's paper, of 2019, unless a file says otherwise: a JSON object with
+any of ssd_dollars_per_gb, dram_dollars_per_gb, core_dollars,
 hashing_dollars_per_gb_per_second, compression_dollars_per_gb_per_second and
 table_cache_dollars.")]
 pub(crate) struct PlanArgs {
@@ -36,6 +36,9 @@ pub(crate) struct PlanArgs {
     /// What clients see of the store when it is full
     #[arg(long, value_name = "SIZE", value_parser = parse_some_bytes, default_value = "10T")]
     pub(crate) capacity: u64,
+    /// What one request of theirs reads or writes, on average
+    #[arg(long, value_name = "SIZE", value_parser = parse_some_bytes, default_value = "64K")]
+    pub(crate) request: u64,
     /// Of the throughput, what is read
     #[arg(long, value_name = "PERCENT", value_parser = parse_whole_percent, default_value = "30")]
     pub(crate) reads: u8,

@@ -61,9 +61,9 @@ pub(super) fn run(args: &PlanArgs) -> Result<(), CliError> {
     let costs = match args.measure {
         true => {
             let sample = Sample { compressed_share: demand.compressed_share, stage: STAGE };
-            plan::measure(&sample, &StageCosts::BUDGET)
+            plan::measure(&sample, &StageCosts::CALIBRATED)
         }
-        false => StageCosts::BUDGET,
+        false => StageCosts::CALIBRATED,
     };
     let bound = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64);
     let machine = Machine {
@@ -107,6 +107,7 @@ fn demand(args: &PlanArgs) -> Result<Demand, CliError> {
         read_share: share(args.reads),
         duplicate_share: share(args.duplicates),
         compressed_share: share(args.compressed),
+        request_bytes: args.request as f64,
         capacity_bytes: args.capacity as f64,
     };
     if !args.paths.is_empty() {

@@ -1,12 +1,12 @@
-//! EaD's rows: X1, X4, X6 to X11 (`data_rows.rs` has X2, X3, X5). Those of the simulator are of short made traces; `models flash` runs long
-//! ones, and `docs/measurements/014-flash.md` has them.
+//! EaD's rows: X1, X4, X6 to X11; `data_rows.rs` has those on data. Those of the simulator are of
+//! short made traces; `models flash` runs long ones, and `docs/measurements/014-flash.md` has them.
 
 use crate::parameter::Parameter;
+use crate::row::Row;
 use crate::row::Tolerance::{Percent, Points};
-use crate::row::{Paper, Row};
 
 use super::bloom::BLOOM_BITS;
-use super::data_rows::data_rows;
+use super::data_rows::{REQUESTS, SEED, at, data_rows};
 use super::device::{Setup, run};
 use super::formula::{ead_ns, hashed_ns};
 use super::geometry::Geometry;
@@ -15,9 +15,6 @@ use super::made::{BURST_MEAN, Original};
 use super::paper::{BEST_DISTANCES, CASES, gain};
 use super::prefetch::PrefetchSetup;
 use super::strategy::Strategy;
-
-pub(super) const REQUESTS: u64 = 20_000;
-pub(super) const SEED: u64 = 1;
 
 /// How requests come.
 static BURSTS: Parameter = Parameter::fitted(
@@ -32,13 +29,6 @@ static BLOOM: Parameter =
 
 /// What the simulator is given beside Table 5.
 pub static PARAMETERS: [&Parameter; 2] = [&BURSTS, &BLOOM];
-
-pub(super) const fn at(
-    id: &'static str,
-    section: &'static str,
-) -> (Paper, &'static str, &'static str) {
-    (Paper::Ead, id, section)
-}
 
 /// All of them.
 #[must_use]
