@@ -22,16 +22,16 @@ impl Engine {
     /// From now on it is kept where time goes, by `clock`: `tamis stats` shows it. To be called
     /// before the engine runs.
     pub fn keep_time(&mut self, clock: Clock) {
-        self.stages = StageClock::by(clock, &self.workers);
-        self.workers.keep_time(clock.ticks);
-        self.intake.expanding.keep_time(clock);
+        self.core.stages = StageClock::by(clock, &self.core.workers);
+        self.core.workers.keep_time(clock.ticks);
+        self.core.intake.expanding.keep_time(clock);
     }
 
     /// Moves one stage on; its end is noted if it moved.
     pub(crate) fn timed(&mut self, stage: CoreStage, advance: fn(&mut Self) -> bool) -> bool {
         let moved = advance(self);
         if moved {
-            self.stages.lap(stage, &self.workers);
+            self.core.stages.lap(stage, &self.core.workers);
         }
         moved
     }
@@ -40,16 +40,16 @@ impl Engine {
     /// work, which need the processors, nor while the devices have many operations in flight:
     /// several of them end together then, and no client waits for one alone.
     pub(crate) fn sleep(&mut self) -> bool {
-        if self.workers.are_busy() || self.devices.in_flight() > LOOKED_FOR_MAX {
+        if self.core.workers.are_busy() || self.core.devices.in_flight() > LOOKED_FOR_MAX {
             return self.doorbell.wait(Some(TICK_MS));
         }
-        let devices = &mut self.devices;
+        let devices = &mut self.core.devices;
         self.doorbell.spin_then_wait(&mut self.spin, TICK_MS, || devices.has_ended())
     }
 
     /// Says once what makes the disk slower than it should be.
     pub(crate) fn tell_degradation(&mut self) {
-        if let Some(reason) = self.devices.new_degradation() {
+        if let Some(reason) = self.core.devices.new_degradation() {
             self.tell(&Notice::DiskDegraded { reason });
         }
     }
@@ -59,7 +59,7 @@ impl Engine {
     /// ever: who asks for the close may first wait for a write.
     pub(crate) fn watch_devices(&mut self) {
         self.tick_allocation();
-        match self.devices.tick() {
+        match self.core.devices.tick() {
             Some(RoomChange::Lacks(error)) => {
                 self.tell(&Notice::DeviceFull { reason: error.to_string() });
             }
@@ -67,8 +67,8 @@ impl Engine {
             None => {}
         }
         self.tell_degradation();
-        let ends = self.closing_now() || self.intake.is_close_announced();
-        let full = self.devices.lacking_room().filter(|_| ends);
+        let ends = self.closing_now() || self.core.intake.is_close_announced();
+        let full = self.core.devices.lacking_room().filter(|_| ends);
         if let Some((ticks, error)) = full
             && ticks >= CLOSE_TICKS_MAX
         {
@@ -86,18 +86,18 @@ impl Engine {
         if moved {
             return true;
         }
-        self.intake.call_waiters();
+        self.core.intake.call_waiters();
         self.close_for_writers()
     }
 
     /// All writers wait until one of them finds more of the write buffer free, and nothing but the
     /// open group will give any back: it is closed now and not with the next tick.
     fn close_for_writers(&mut self) -> bool {
-        let closes = self.buffer.has_open()
-            && self.buffer.closed_groups() == 0
-            && self.intake.credits.are_saved();
+        let closes = self.core.buffer.has_open()
+            && self.core.buffer.closed_groups() == 0
+            && self.core.intake.credits.are_saved();
         if closes {
-            self.buffer.close_open();
+            self.core.buffer.close_open();
         }
         closes
     }
@@ -107,19 +107,19 @@ impl Engine {
         if self.preparing {
             return;
         }
-        let SpareSlots { lists, slots } = self.state.hash.spares_wanted().unwrap_or_default();
-        let pages = self.state.store.spares_wanted();
+        let SpareSlots { lists, slots } = self.core.state.hash.spares_wanted().unwrap_or_default();
+        let pages = self.core.state.store.spares_wanted();
         let wanted = MemoryWanted { pages, lists, slots };
         if !wanted.is_empty() {
             self.preparing = true;
-            self.workers.submit(Job::Prepare { wanted });
+            self.core.workers.submit(Job::Prepare { wanted });
         }
     }
 
     pub(crate) fn memory_prepared(&mut self, memory: PreparedMemory) {
         self.preparing = false;
-        self.state.store.take_spares(memory.pages);
-        self.state.hash.take_spares(memory.lists);
+        self.core.state.store.take_spares(memory.pages);
+        self.core.state.hash.take_spares(memory.lists);
     }
 
     /// Moves on what nobody waits for with every request.

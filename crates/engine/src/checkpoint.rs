@@ -57,7 +57,7 @@ const CLEAN_PAGES: usize = 256;
 impl Engine {
     /// Moves the running checkpoint on, or begins one.
     pub(crate) fn advance_checkpoint(&mut self) -> bool {
-        if self.stopped.is_some() {
+        if self.core.stopped.is_some() {
             return false;
         }
         match &mut self.checkpoints.phase {
@@ -65,11 +65,11 @@ impl Engine {
             Phase::Pages { .. } => self.write_frozen_pages(),
             Phase::PagesOut { mark } => {
                 let mark = *mark;
-                if !self.devices.tables_written_before(mark) {
+                if !self.core.devices.tables_written_before(mark) {
                     return false;
                 }
                 let pages = if mutant!(WritesRootUnsynced) { Zone::Journal } else { Zone::Tables };
-                self.devices.sync(pages, Purpose::TablesSync);
+                self.core.devices.sync(pages, Purpose::TablesSync);
                 self.enter_phase(Phase::TablesSync)
             }
             Phase::TablesSync if self.checkpoints.ended => {
@@ -81,7 +81,7 @@ impl Engine {
                 if self.checkpoints.last_is_asked && mutant!(ClosesUnsynced) {
                     return self.end_checkpoint();
                 }
-                self.devices.sync(Zone::Superblock, Purpose::RootSync);
+                self.core.devices.sync(Zone::Superblock, Purpose::RootSync);
                 self.enter_phase(Phase::RootSync)
             }
             Phase::RootSync if self.checkpoints.ended => self.write_label(),
@@ -99,16 +99,16 @@ impl Engine {
     fn checkpoint_is_due(&self) -> bool {
         let checkpoints = &self.checkpoints;
         let begin_bytes = checkpoints.newest.journal.offset_bytes;
-        let replay_bytes = self.journal.next().offset_bytes - begin_bytes;
+        let replay_bytes = self.core.journal.next().offset_bytes - begin_bytes;
         let pressed = self.waits_for_blocks()
-            && self.buffer.groups.is_empty()
+            && self.core.buffer.groups.is_empty()
             && checkpoints.relief_may_come();
         checkpoints.asked
             || pressed
             || self.merge_waits_for_blocks()
             || (checkpoints.last_is_asked && !checkpoints.clean)
-            || self.state.store.dirty_pages() >= checkpoints.dirty_pages_due(&self.state)
-            || replay_bytes >= self.geometry.journal_bytes / 4
+            || self.core.state.store.dirty_pages() >= checkpoints.dirty_pages_due(&self.core.state)
+            || replay_bytes >= self.core.geometry.journal_bytes / 4
     }
 
     fn begin_checkpoint(&mut self) -> bool {
@@ -118,7 +118,7 @@ impl Engine {
         if self.checkpoints.last_is_asked && !self.is_marked() {
             return self.ask_for_mark();
         }
-        if self.checkpoints.lacks_blocks_that_come(&self.state) {
+        if self.checkpoints.lacks_blocks_that_come(&self.core.state) {
             return self.repeat_root();
         }
         match self.freeze() {
@@ -138,11 +138,11 @@ impl Engine {
         let generation = self.checkpoints.next_generation();
         let mut root = self.checkpoints.newest.clone();
         (root.generation, root.clean) = (generation, false);
-        root.next_incarnation = self.incarnation + 1;
+        root.next_incarnation = self.core.incarnation + 1;
         self.checkpoints.next_root = Some(root);
         self.tell(&Notice::RootRepeated { generation });
         // No pages, but the label of the root before may be in a cache only.
-        let mark = self.devices.mark();
+        let mark = self.core.devices.mark();
         self.enter_phase(Phase::PagesOut { mark })
     }
 
@@ -156,7 +156,7 @@ impl Engine {
     }
 
     fn want_freeze(&mut self, wanted: &mut Wanted) -> Result<bool, PageError> {
-        let State { store, hash, containers, catalog, .. } = &mut self.state;
+        let State { store, hash, containers, catalog, .. } = &mut self.core.state;
         let mut here = containers.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
         here &= catalog.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
         here &= hash.want_store(store, &mut wanted.pins, &mut wanted.reads)?;
@@ -165,7 +165,7 @@ impl Engine {
 
     fn freeze_resident(&mut self) -> Option<VecDeque<PageWrite>> {
         let generation = self.checkpoints.next_generation();
-        let Ok(mut writes) = self.state.freeze(generation) else {
+        let Ok(mut writes) = self.core.state.freeze(generation) else {
             self.stop_writing(RequestError::NoSpace);
             return None;
         };
@@ -175,13 +175,13 @@ impl Engine {
     }
 
     fn root(&self, generation: u64) -> Root {
-        let state = &self.state;
+        let state = &self.core.state;
         let tree = |number| state.store.tree_root(TreeId(number));
         Root {
             generation,
             clean: self.checkpoints.last_is_asked,
-            journal: self.journal.next(),
-            next_incarnation: self.incarnation + 1,
+            journal: self.core.journal.next(),
+            next_incarnation: self.core.incarnation + 1,
             compression: state.compression,
             trees: std::array::from_fn(|number| tree(number as u32)),
             hash: state.hash_shape(),
@@ -200,10 +200,10 @@ impl Engine {
 
     fn write_frozen_pages(&mut self) -> bool {
         let mut moved = false;
-        while self.devices.table_writes_out() < WRITES_OUT_MAX {
+        while self.core.devices.table_writes_out() < WRITES_OUT_MAX {
             let Phase::Pages { writes } = &mut self.checkpoints.phase else { return moved };
             let Some(run) = take_run(writes) else {
-                let mark = self.devices.mark();
+                let mark = self.core.devices.mark();
                 return self.enter_phase(Phase::PagesOut { mark });
             };
             self.write_pages(run);
@@ -215,11 +215,16 @@ impl Engine {
     /// Writes pages of consecutive blocks as one.
     pub(crate) fn write_pages(&mut self, run: Vec<PageWrite>) {
         let Some(first) = run.first() else { return };
-        self.counters.table_writes += run.len() as u64;
+        self.core.counters.table_writes += run.len() as u64;
         let blocks = run.iter().map(|write| write.block).collect();
         let offset_bytes = block_offset_bytes(first.block);
-        self.devices.write(Zone::Tables, offset_bytes, page_bytes(&run), Purpose::Pages(blocks));
-        self.state.store.take_written(run);
+        self.core.devices.write(
+            Zone::Tables,
+            offset_bytes,
+            page_bytes(&run),
+            Purpose::Pages(blocks),
+        );
+        self.core.state.store.take_written(run);
     }
 
     fn write_root_when_durable(&mut self) -> bool {
@@ -235,9 +240,14 @@ impl Engine {
             return false;
         }
         let mut buf = AlignedBuf::new_zeroed(BLOCK_BYTES);
-        buf.copy_from_slice(&root.encode(self.geometry.uuid)[..]);
+        buf.copy_from_slice(&root.encode(self.core.geometry.uuid)[..]);
         let offset_bytes = block_offset_bytes(format::superblock::root_block(root.generation));
-        self.devices.write(Zone::Superblock, offset_bytes, SharedBuf::from(buf), Purpose::Root);
+        self.core.devices.write(
+            Zone::Superblock,
+            offset_bytes,
+            SharedBuf::from(buf),
+            Purpose::Root,
+        );
         self.enter_phase(Phase::Root)
     }
 
@@ -248,8 +258,8 @@ impl Engine {
         let root =
             self.checkpoints.next_root.as_ref().filter(|root| ![0, newest].contains(&root.label));
         let Some(root) = root else { return self.end_checkpoint() };
-        let (offset_bytes, buf) = label_of(&self.geometry, root);
-        self.devices.write(Zone::Tables, offset_bytes, buf, Purpose::Root);
+        let (offset_bytes, buf) = label_of(&self.core.geometry, root);
+        self.core.devices.write(Zone::Tables, offset_bytes, buf, Purpose::Root);
         self.enter_phase(Phase::Label)
     }
 
@@ -257,13 +267,13 @@ impl Engine {
         let Some(root) = self.checkpoints.next_root.take() else { return false };
         let checkpoints = &mut self.checkpoints;
         let older = if mutant!(ForgetsOlderJournal) { &root } else { &checkpoints.newest };
-        self.journal.release_to(older.journal.offset_bytes);
+        self.core.journal.release_to(older.journal.offset_bytes);
         checkpoints.clean = root.clean;
-        self.state.store.checkpoint_durable();
-        self.counters.checkpoints += 1;
+        self.core.state.store.checkpoint_durable();
+        self.core.counters.checkpoints += 1;
         self.tell(&Notice::CheckpointEnded { generation: root.generation });
         self.checkpoints.newest = root;
-        if !self.waiting.is_empty() {
+        if !self.core.waiting.is_empty() {
             self.checkpoints.pressure_rounds += 1;
         }
         self.enter_phase(Phase::Idle);
@@ -275,17 +285,18 @@ impl Engine {
     /// that they can go: early, before they squeeze out what is clean. Not in blocks that are kept
     /// for checkpoints: what stays dirty then brings the next one about, and that frees blocks.
     pub(crate) fn keep_cache_in_bounds(&mut self) {
-        if !self.state.store.over_budget() {
+        if !self.core.state.store.over_budget() {
             return;
         }
-        self.state.store.shrink();
+        self.core.state.store.shrink();
         let frozen = matches!(self.checkpoints.phase, Phase::Pages { .. });
-        let busy = frozen || self.devices.table_writes_out() >= WRITES_OUT_MAX;
-        let spare = self.checkpoints.has_blocks_for(CLEAN_PAGES, &self.state);
-        if busy || !spare || self.stopped.is_some() || !self.state.store.cleaning_is_due() {
+        let busy = frozen || self.core.devices.table_writes_out() >= WRITES_OUT_MAX;
+        let spare = self.checkpoints.has_blocks_for(CLEAN_PAGES, &self.core.state);
+        if busy || !spare || self.core.stopped.is_some() || !self.core.state.store.cleaning_is_due()
+        {
             return;
         }
-        let mut writes = VecDeque::from(self.state.store.clean_batch(CLEAN_PAGES));
+        let mut writes = VecDeque::from(self.core.state.store.clean_batch(CLEAN_PAGES));
         while let Some(run) = take_run(&mut writes) {
             self.write_pages(run);
         }

@@ -80,11 +80,11 @@ enum Turn {
 impl Engine {
     /// Moves the running collection on, or begins one.
     pub(crate) fn advance_collection(&mut self) -> bool {
-        if self.stopped.is_some() {
+        if self.core.stopped.is_some() {
             return false;
         }
-        let free = self.placement.space.coming_containers();
-        self.collection.pace.earn(self.counters.frame_bytes_stored, free, self.reserve());
+        let free = self.core.placement.space.coming_containers();
+        self.collection.pace.earn(self.core.counters.frame_bytes_stored, free, self.reserve());
         let Some(victim) = &self.collection.victim else { return self.begin_collection() };
         if matches!(victim.known, Known::Nothing) || !self.may_collect_now() {
             return false;
@@ -107,7 +107,7 @@ impl Engine {
             return false;
         }
         let Some((id, order)) = self.next_victim() else { return false };
-        let ContainerEntry { sequence, live_bytes, .. } = self.state.containers.get(id);
+        let ContainerEntry { sequence, live_bytes, .. } = self.core.state.containers.get(id);
         let in_pieces = order.is_some() || self.reads.any();
         let piece_bytes = if in_pieces { PIECE_BYTES } else { CONTAINER_BYTES as usize };
         let mut victim = Victim::new(id, sequence, order, piece_bytes);
@@ -129,9 +129,9 @@ impl Engine {
     }
 
     fn read_of_victim(&mut self, id: ContainerId, offset_bytes: usize, length_bytes: usize) {
-        if let Some((zone, start_bytes)) = self.geometry.container_zone(id) {
+        if let Some((zone, start_bytes)) = self.core.geometry.container_zone(id) {
             let offset_bytes = start_bytes + offset_bytes as u64;
-            self.devices.read(zone, offset_bytes, length_bytes, Purpose::Victim);
+            self.core.devices.read(zone, offset_bytes, length_bytes, Purpose::Victim);
         }
     }
 
@@ -151,16 +151,16 @@ impl Engine {
         if !self.is_time_to_collect() {
             return None;
         }
-        let compact =
-            self.placement.space.coming_containers() < self.reserve().begin || self.must_collect();
+        let compact = self.core.placement.space.coming_containers() < self.reserve().begin
+            || self.must_collect();
         self.choose_victim(compact, u32::MAX)
     }
 
     /// Clients' work goes first while there is room for it.
     fn is_time_to_collect(&self) -> bool {
-        let free = self.placement.space.reachable_containers();
+        let free = self.core.placement.space.reachable_containers();
         let idle = self.flushing.is_idle() && self.clients_are_idle();
-        idle || self.must_collect() || free * 2 < self.geometry.containers_present()
+        idle || self.must_collect() || free * 2 < self.core.geometry.containers_present()
     }
 
     /// Whether the next slice's turn has come: clients have stored enough since the last, or there
@@ -173,22 +173,22 @@ impl Engine {
     }
 
     pub(crate) fn clients_are_idle(&self) -> bool {
-        self.buffer.groups.is_empty() && !self.reads.any()
+        self.core.buffer.groups.is_empty() && !self.reads.any()
     }
 
     fn reserve(&self) -> Reserve {
-        Reserve::of(self.geometry.containers_present())
+        Reserve::of(self.core.geometry.containers_present())
     }
 
     /// Whether everything else has to wait for containers.
     pub(crate) fn must_collect(&self) -> bool {
-        let short = self.placement.space.coming_containers() < self.reserve().hurry;
+        let short = self.core.placement.space.coming_containers() < self.reserve().hurry;
         short || self.closing_now() || self.waits_for_containers()
     }
 
     /// Whether containers in quarantine are needed soon.
     pub(crate) fn free_containers_are_short(&self) -> bool {
-        let free = self.placement.space.reachable_containers();
+        let free = self.core.placement.space.reachable_containers();
         free < self.reserve().hurry || self.waits_for_containers()
     }
 
@@ -204,12 +204,12 @@ impl Engine {
             self.collection.victim = Some(victim);
             return;
         };
-        let ContainerEntry { sequence, used_bytes, .. } = self.state.containers.get(victim.id);
+        let ContainerEntry { sequence, used_bytes, .. } = self.core.state.containers.get(victim.id);
         let used = image.get(..used_bytes as usize).unwrap_or(&image);
-        let listed = directory_of(victim.id, sequence, self.geometry.uuid, &image);
+        let listed = directory_of(victim.id, sequence, self.core.geometry.uuid, &image);
         victim.scanned = listed.is_err();
         victim.entries = listed.unwrap_or_else(|_| {
-            let scanned = entries_by_scan(victim.id, used, &self.geometry);
+            let scanned = entries_by_scan(victim.id, used, &self.core.geometry);
             victim.hides_frames = !scanned.is_all;
             scanned.entries
         });
@@ -220,7 +220,7 @@ impl Engine {
     /// The end of a victim in which nothing lives has been read. If its directory is not in there,
     /// or is damaged, all of it is read.
     fn victims_end_read(&mut self, mut victim: Victim, tail: &[u8]) {
-        let found = footer(victim.id, victim.sequence, self.geometry.uuid, tail).ok();
+        let found = footer(victim.id, victim.sequence, self.core.geometry.uuid, tail).ok();
         match found.and_then(|footer| directory_in_tail(&footer, tail)?.ok()) {
             Some(entries) => (victim.known, victim.entries) = (Known::Directory, entries),
             None => self.read_piece(&victim),
@@ -237,7 +237,7 @@ impl Engine {
 
     /// The container cannot be freed: it stays as it is.
     pub(crate) fn keep_victim(&mut self, mut victim: Victim) {
-        self.placement.space.mark_damaged(victim.id);
+        self.core.placement.space.mark_damaged(victim.id);
         self.tell(&Notice::CollectionEnded { container: victim.id.0, freed: false });
         self.end_order(&mut victim, false);
     }
@@ -268,9 +268,9 @@ impl Engine {
         let slice = &victim.entries[victim.cursor..end];
         // Pages last: to ask for those of a slice takes as long as to work it off.
         if !self.journal_has_room(CHANGE_BYTES_MAX * (slice.len() + 2))
-            || self.placement.is_behind()
-            || self.checkpoints.tables_are_behind(&self.state)
-            || self.devices.journal_is_behind()
+            || self.core.placement.is_behind()
+            || self.checkpoints.tables_are_behind(&self.core.state)
+            || self.core.devices.journal_is_behind()
             || !self.want_slice(slice)?
         {
             return Ok(Turn::Waits);
@@ -355,12 +355,12 @@ impl Engine {
             let DirectoryEntry { offset_bytes, length_bytes, pbn, .. } = *entry;
             FramePlace { offset_bytes, length_bytes, pbn }
         };
-        self.workers.submit(Job::Recompress {
+        self.core.workers.submit(Job::Recompress {
             tag: victim.cursor as u64,
             compression,
             image: victim.known.image()? as Arc<dyn Image>,
             frames: victim.entries[victim.cursor..end].iter().map(place).collect(),
-            plain_bytes: self.geometry.chunk_bytes,
+            plain_bytes: self.core.geometry.chunk_bytes,
         });
         victim.renewed = Renewed::Asked;
         Some(true)
@@ -399,7 +399,7 @@ impl Engine {
             Fate::Copy(check) => {
                 let placed = |frame| Placed { frame: renewed.unwrap_or(frame), pbn, fingerprint };
                 let place =
-                    |frame| self.placement.place(Stream::Collection, &placed(frame), changes);
+                    |frame| self.core.placement.place(Stream::Collection, &placed(frame), changes);
                 // Without it the chunk itself is still there.
                 let Some(at) = meant(check).and_then(place) else {
                     changes.push(Change::DropCopy { pbn });
@@ -418,7 +418,7 @@ impl Engine {
             Fate::Move(check) => {
                 let frame = self.movable(entry, check, image)?;
                 let placed = Placed { frame: renewed.unwrap_or(frame), pbn, fingerprint };
-                let to = self.placement.place(Stream::Collection, &placed, changes)?;
+                let to = self.core.placement.place(Stream::Collection, &placed, changes)?;
                 changes.push(self.moved(pbn, to, &fingerprint));
                 self.note_popular(pbn);
                 Some(self.count_moved(length_bytes, to))
@@ -443,8 +443,8 @@ impl Engine {
 
     /// A frame of so many bytes has been stored at another place: what it was, and what it is.
     fn count_moved(&mut self, length_bytes: u32, to: Pba) -> (u64, u64) {
-        self.counters.chunks_moved += 1;
-        self.counters.frame_bytes_moved += u64::from(to.length_bytes);
+        self.core.counters.chunks_moved += 1;
+        self.core.counters.frame_bytes_moved += u64::from(to.length_bytes);
         (length_bytes.into(), to.length_bytes.into())
     }
 
@@ -452,7 +452,7 @@ impl Engine {
     fn end_collection(&mut self, mut victim: Victim) -> bool {
         // Whatever the directory left out stays where it is, and so does the container. What was
         // found damaged may have healed since, and then nothing of it is here any more.
-        let left_bytes = self.state.containers.get(victim.id).live_bytes;
+        let left_bytes = self.core.state.containers.get(victim.id).live_bytes;
         let is_damaged = victim.damaged && self.scrub.damage.may_be_in(victim.id);
         if left_bytes > 0 || victim.hides_frames || is_damaged {
             self.keep_victim(victim);
@@ -463,9 +463,9 @@ impl Engine {
             return false;
         }
         self.record(&[Change::FreeContainer { id: victim.id }]);
-        self.placement.space.free(victim.id, self.appended_sequence);
+        self.core.placement.space.free(victim.id, self.core.appended_sequence);
         self.checkpoints.relieved();
-        self.counters.containers_collected += 1;
+        self.core.counters.containers_collected += 1;
         self.tell(&Notice::CollectionEnded { container: victim.id.0, freed: true });
         self.end_order(&mut victim, true);
         true

@@ -80,7 +80,7 @@ impl Engine {
     /// Takes a copy into the write buffer, or has it wait for room.
     pub(crate) fn accept_copy(&mut self, mut copy: CopyRequest) {
         if !copy.reserved {
-            return self.waiting.push_back(Waiting::Copy(copy));
+            return self.core.waiting.push_back(Waiting::Copy(copy));
         }
         let room_chunks = copy.range.room_chunks();
         if self.buffer_copy(&mut copy, room_chunks) {
@@ -93,32 +93,32 @@ impl Engine {
     /// failed.
     pub(crate) fn buffer_copy(&mut self, copy: &mut CopyRequest, room_chunks: u64) -> bool {
         // A part in front may have failed, and the volumes may have changed since it was asked for.
-        let checked = copy.range.check(self.geometry.chunk_bytes);
+        let checked = copy.range.check(self.core.geometry.chunk_bytes);
         if copy.ack.is_told() || checked.is_err() {
-            self.intake.lock().space.settle(room_chunks);
+            self.core.intake.lock().space.settle(room_chunks);
             checked.err().into_iter().for_each(|error| copy.ack.fail(&error));
             return false;
         }
         let chunks = copy.range.chunks_within(room_chunks);
         let mut front = copy.range.cut_front(chunks);
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
         let Range { start, end } = front.targets();
-        self.intake.lookaside.stamp(front.to.id, start * chunk_bytes..end * chunk_bytes);
+        self.core.intake.lookaside.stamp(front.to.id, start * chunk_bytes..end * chunk_bytes);
         if mutant!(CopiesBeforeBuffered) {
             let chunks = self.copy_piece(&front).unwrap_or(0);
             front.move_on(chunks);
         }
-        self.buffer.push_closed(Work::Copy(front));
-        self.buffer.reserve_with_newest(room_chunks);
+        self.core.buffer.push_closed(Work::Copy(front));
+        self.core.buffer.reserve_with_newest(room_chunks);
         copy.ack.hold();
-        self.buffer.answer_with_newest(Arc::clone(&copy.ack));
+        self.core.buffer.answer_with_newest(Arc::clone(&copy.ack));
         true
     }
 
     /// Applies the next piece of the copy at the front of the write buffer; false while it waits.
     pub(crate) fn commit_copy(&mut self, range: &CopiedRange) -> bool {
-        if self.state.store.awaits(&self.held_pages.apply)
-            || self.checkpoints.tables_are_behind(&self.state)
+        if self.core.state.store.awaits(&self.core.held_pages.apply)
+            || self.checkpoints.tables_are_behind(&self.core.state)
         {
             return false;
         }
@@ -127,7 +127,7 @@ impl Engine {
             Ok(0) => return false,
             Ok(chunks) => self.move_copy_on(chunks),
             Err(error) => {
-                if let Some(group) = self.buffer.groups.front_mut() {
+                if let Some(group) = self.core.buffer.groups.front_mut() {
                     group.fail(&error);
                 }
                 self.finish_group();
@@ -139,7 +139,7 @@ impl Engine {
     }
 
     fn move_copy_on(&mut self, chunks: u64) {
-        if let Some(group) = self.buffer.groups.front_mut()
+        if let Some(group) = self.core.buffer.groups.front_mut()
             && let Work::Copy(range) = &mut group.work
         {
             range.move_on(chunks);
@@ -150,7 +150,7 @@ impl Engine {
     /// the journal is full.
     fn copy_piece(&mut self, range: &CopiedRange) -> Result<u64, RequestError> {
         for volume in [&range.from, &range.to] {
-            if !self.state.is_live(volume.id) {
+            if !self.core.state.is_live(volume.id) {
                 return Err(RequestError::NoSuchVolume { name: volume.name() });
             }
         }
@@ -169,7 +169,7 @@ impl Engine {
             return Ok(0);
         }
         self.record(&changes);
-        if self.stopped.is_some() {
+        if self.core.stopped.is_some() {
             return Ok(0);
         }
         if mutant!(CopiesNoReferences) {
@@ -177,7 +177,7 @@ impl Engine {
                 Change::Map { pbns, .. } => Some(pbns),
                 _ => None,
             });
-            maps.for_each(|pbns| self.state.release(pbns));
+            maps.for_each(|pbns| self.core.state.release(pbns));
         }
         Ok(chunks)
     }
@@ -229,7 +229,7 @@ impl Engine {
     fn find_run(&mut self, rest: &CopiedRange, wanted: &mut Wanted) -> Result<Run, PageError> {
         let CopiedRange { from, from_lba, to, to_lba, chunks } = rest;
         let (tree, (leaf, slot)) = (TreeId::volume(from.id), lba_pbn::place(Lba(*from_lba)));
-        let hole = match self.state.store.next_leaf(tree, leaf, &mut wanted.reads)? {
+        let hole = match self.core.state.store.next_leaf(tree, leaf, &mut wanted.reads)? {
             NextLeaf::Missing => return Ok(Run::Waits),
             NextLeaf::End => *chunks,
             NextLeaf::Found(found) => leaf_start(found).saturating_sub(*from_lba).min(*chunks),
@@ -237,17 +237,17 @@ impl Engine {
         if hole > 0 {
             return self.find_hole(to.id, *to_lba, hole, wanted);
         }
-        if !self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
+        if !self.core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
             let leaves = (leaf + 1, lba_pbn::place(Lba(from_lba + chunks - 1)).0 + 1);
             let next =
                 |state: &mut State, at, reads: &mut _| state.store.next_leaf(tree, at, reads);
-            self.state.want_ahead(&[tree], leaves, LEAVES_AHEAD, &mut wanted.reads, next);
+            self.core.state.want_ahead(&[tree], leaves, LEAVES_AHEAD, &mut wanted.reads, next);
             return Ok(Run::Waits);
         }
         let in_leaves = [slot, lba_pbn::place(Lba(*to_lba)).1].map(|slot| (SLOTS - slot) as u64);
         let most = in_leaves.into_iter().fold(RUN_CHUNKS_MAX.min(*chunks), u64::min);
         let mut pbns = Vec::with_capacity(most as usize);
-        lba_pbn::extend_run(&self.state.store, tree, Lba(*from_lba), most as usize, &mut pbns);
+        lba_pbn::extend_run(&self.core.state.store, tree, Lba(*from_lba), most as usize, &mut pbns);
         if pbns.iter().all(|pbn| pbn.is_none()) {
             return self.find_hole(to.id, *to_lba, most, wanted);
         }
@@ -263,7 +263,7 @@ impl Engine {
         wanted: &mut Wanted,
     ) -> Result<Run, PageError> {
         loop {
-            match self.state.want_map(to, first, &pbns, wanted) {
+            match self.core.state.want_map(to, first, &pbns, wanted) {
                 Ok(true) => return Ok(Run::Mapped(pbns)),
                 Ok(false) => return Ok(Run::Waits),
                 // One half of them after the other, until it is the first.
@@ -282,14 +282,14 @@ impl Engine {
         wanted: &mut Wanted,
     ) -> Result<Run, PageError> {
         let (tree, leaf) = (TreeId::volume(to), lba_pbn::place(Lba(first)).0);
-        let found = match self.state.store.next_leaf(tree, leaf, &mut wanted.reads)? {
+        let found = match self.core.state.store.next_leaf(tree, leaf, &mut wanted.reads)? {
             NextLeaf::Missing => return Ok(Run::Waits),
             NextLeaf::Found(found) if leaf_start(found) < first + chunks => found,
             NextLeaf::Found(_) | NextLeaf::End => return Ok(Run::Hole(chunks, None)),
         };
         let mapped = leaf_range(found, first, first + chunks);
         let count = mapped.end - mapped.start;
-        let here = self.state.want_unmap(to, Lba(mapped.start), count, wanted);
+        let here = self.core.state.want_unmap(to, Lba(mapped.start), count, wanted);
         let chunks = mapped.start - first;
         match here {
             Ok(true) => Ok(Run::Hole(mapped.end - first, Some(mapped))),
@@ -303,9 +303,9 @@ impl Engine {
     /// Whether the target would map more than its quota allows, with what admitted writes behind
     /// the copy may map. What is in front of it has been applied.
     fn exceeds_quota(&self, range: &CopiedRange, changes: &[Change]) -> bool {
-        let entry = self.state.catalog.get(range.to.id);
+        let entry = self.core.state.catalog.get(range.to.id);
         let Some((quota_bytes, entry)) = range.to.quota_bytes().zip(entry) else { return false };
-        let quota_chunks = quota_bytes.div_ceil(u64::from(self.geometry.chunk_bytes));
+        let quota_chunks = quota_bytes.div_ceil(u64::from(self.core.geometry.chunk_bytes));
         let (mut added, mut removed) = (0, 0);
         for change in changes {
             let (first, count) = match change {
@@ -317,7 +317,7 @@ impl Engine {
                 _ => continue,
             };
             let (tree, mut mapped) = (TreeId::volume(range.to.id), Vec::with_capacity(count));
-            lba_pbn::extend_run(&self.state.store, tree, first, count, &mut mapped);
+            lba_pbn::extend_run(&self.core.state.store, tree, first, count, &mut mapped);
             removed += mapped.iter().filter(|pbn| !pbn.is_none()).count() as u64;
         }
         let mapped_chunks = entry.mapped_chunks + added;

@@ -26,6 +26,7 @@ use threads::AdaptiveSpin;
 use crate::checkpoint::checkpoints::Checkpoints;
 use crate::collect::collection::Collection;
 use crate::copies::Copies;
+use crate::core::Core;
 use crate::devices::{Devices, Ended, Purpose};
 use crate::door::error::RequestError;
 use crate::door::intake::Intake;
@@ -50,7 +51,6 @@ use crate::read::reads::Reads;
 use crate::scrub::state::Scrub;
 use crate::space::quota_line::QuotaLine;
 use crate::space::space_budget::SpaceLimit;
-use crate::space::waiting::Waiting;
 use crate::space::watermarks::Watermarks;
 use crate::state::State;
 use crate::stats::Counters;
@@ -73,21 +73,11 @@ const AHEAD_PART: u64 = 8;
 
 /// A running store. Made by [`crate::open()`]; driven by [`Engine::run`] or step by step.
 pub struct Engine {
-    pub(crate) geometry: Geometry,
-    pub(crate) devices: Devices,
-    pub(crate) intake: Arc<Intake>,
+    pub(crate) core: Core,
     pub(crate) doorbell: Doorbell,
     pub(crate) spin: AdaptiveSpin,
-    pub(crate) absence: Absence,
-    pub(crate) workers: Workers,
-    pub(crate) state: State,
-    pub(crate) placement: Placement,
-    pub(crate) journal: Writer,
-    pub(crate) buffer: WriteBuffer,
-    pub(crate) volumes: Volumes,
     pub(crate) reads: Reads,
     pub(crate) lending: Lending,
-    pub(crate) frames: FrameCache,
     pub(crate) ahead: Ahead,
     pub(crate) comparisons: Comparisons,
     pub(crate) flushing: Flushing,
@@ -102,26 +92,11 @@ pub struct Engine {
     /// For the store's first keyed domain.
     pub(crate) offered_secret: Option<DomainSecret>,
     pub(crate) lookups: Lookups,
-    pub(crate) held_pages: HeldPages,
     pub(crate) directories: Directories,
-    pub(crate) counters: Counters,
-    pub(crate) stages: StageClock,
     pub(crate) memory_bytes_max: u64,
-    /// Incarnation that journal records carry: one per opening.
-    pub(crate) incarnation: u64,
-    /// Sequence of the newest record appended.
-    pub(crate) appended_sequence: u64,
-    /// What waits for space, not acknowledged.
-    pub(crate) waiting: VecDeque<Waiting>,
-    pub(crate) quota_line: QuotaLine,
     pub(crate) requests: VecDeque<Request>,
-    /// Set once: why nothing is written any more.
-    pub(crate) stopped: Option<RequestError>,
-    observer: Option<Observer>,
     pub(crate) watermarks: Watermarks,
     pub(crate) closing: Closing,
-    /// What doors were last told of space.
-    pub(crate) published: SpaceLimit,
     /// Whether memory is being prepared.
     pub(crate) preparing: bool,
     /// The newest group at the last tick: if it is open and still the newest, nobody fills it.
@@ -163,13 +138,11 @@ impl Engine {
         let Caches { directory_entries, frame_bytes, .. } = parts.caches;
         let ahead_bytes = frame_bytes / AHEAD_PART;
         let write_buffer_bytes = parts.intake.credits.total_bytes();
-        Self {
+        let core = Core {
             appended_sequence: parts.journal.next().sequence - 1,
             geometry: parts.geometry,
             devices: parts.devices,
             intake: parts.intake,
-            doorbell: parts.doorbell,
-            spin: parts.spin,
             absence: Absence::default(),
             workers: parts.workers,
             state: parts.state,
@@ -177,9 +150,23 @@ impl Engine {
             journal: parts.journal,
             buffer: WriteBuffer::new(chunk_bytes),
             volumes: parts.volumes,
+            frames: FrameCache::new(frame_bytes - ahead_bytes),
+            held_pages: HeldPages::default(),
+            counters: Counters::default(),
+            stages: StageClock::none(),
+            incarnation: parts.incarnation,
+            waiting: VecDeque::new(),
+            quota_line: QuotaLine::new(write_buffer_bytes),
+            stopped: None,
+            observer: None,
+            published: SpaceLimit::default(),
+        };
+        Self {
+            core,
+            doorbell: parts.doorbell,
+            spin: parts.spin,
             reads: Reads::default(),
             lending: Lending::new(&parts.caches),
-            frames: FrameCache::new(frame_bytes - ahead_bytes),
             ahead: Ahead::new(ahead_bytes),
             comparisons: Comparisons::default(),
             flushing: parts.flushing,
@@ -193,20 +180,11 @@ impl Engine {
             evacuation: Evacuation::default(),
             offered_secret: None,
             lookups: Lookups::default(),
-            held_pages: HeldPages::default(),
             directories: Directories::new(directory_entries),
-            counters: Counters::default(),
-            stages: StageClock::none(),
             memory_bytes_max: parts.memory_bytes_max,
-            incarnation: parts.incarnation,
-            waiting: VecDeque::new(),
-            quota_line: QuotaLine::new(write_buffer_bytes),
             requests: VecDeque::new(),
-            stopped: None,
-            observer: None,
             watermarks: Watermarks::default(),
             closing: Closing::No,
-            published: SpaceLimit::default(),
             preparing: false,
             idle_group: 0,
             ended: Vec::new(),
@@ -216,11 +194,11 @@ impl Engine {
 
     /// From now on `observer` is told what happens inside.
     pub fn observe(&mut self, observer: Observer) {
-        self.observer = Some(observer);
+        self.core.observer = Some(observer);
     }
 
     pub(crate) fn tell(&self, notice: &Notice) {
-        if let Some(observer) = &self.observer {
+        if let Some(observer) = &self.core.observer {
             observer(notice);
         }
     }
@@ -233,7 +211,7 @@ impl Engine {
     pub fn run(mut self) -> Result<(), RequestError> {
         self.make_ready();
         let (mut steps, mut wakes) = (0, 0);
-        while !self.intake.is_abandoned() {
+        while !self.core.intake.is_abandoned() {
             let ticks = if self.step() {
                 steps += 1;
                 steps == STEPS_PER_TICK
@@ -242,7 +220,7 @@ impl Engine {
             } else {
                 wakes += 1;
                 let rung = self.sleep();
-                self.stages.lap(CoreStage::Asleep, &self.workers);
+                self.core.stages.lap(CoreStage::Asleep, &self.core.workers);
                 !rung || wakes == WAKES_PER_TICK
             };
             if ticks {
@@ -257,7 +235,7 @@ impl Engine {
     /// makes one of its own for it, and keeps that for the flushes to come.
     fn make_ready(&mut self) {
         let zone = Zone::Superblock;
-        if let Err(error) = self.devices.sync_now(zone) {
+        if let Err(error) = self.core.devices.sync_now(zone) {
             self.stop_writing(RequestError::of_device(zone, &error));
         }
         self.tell_degradation();
@@ -292,30 +270,30 @@ impl Engine {
         moved |= self.timed(CoreStage::Checkpoints, Self::advance_checkpoint);
         moved |= self.advance_closing();
         moved = self.end_step(moved);
-        self.stages.lap(CoreStage::Rest, &self.workers);
+        self.core.stages.lap(CoreStage::Rest, &self.core.workers);
         moved
     }
 
     /// Time has passed: an open group that nothing was added to is closed, what has long been
     /// acknowledged is made durable, and pages that the device failed to give may be read again.
     pub fn tick(&mut self) {
-        let newest = self.buffer.newest_group();
-        if self.buffer.has_open() && self.idle_group == newest {
-            self.buffer.close_open();
+        let newest = self.core.buffer.newest_group();
+        if self.core.buffer.has_open() && self.idle_group == newest {
+            self.core.buffer.close_open();
         }
         self.idle_group = newest;
-        self.state.store.retry_unreadable();
-        self.absence.tick();
+        self.core.state.store.retry_unreadable();
+        self.core.absence.tick();
         self.copies.tick();
         self.flushing.tick();
         self.watch_room();
         self.watch_devices();
-        self.intake.call_waiters();
+        self.core.intake.call_waiters();
     }
 
     fn take_ended(&mut self) -> bool {
         let mut ended = std::mem::take(&mut self.ended);
-        self.devices.poll(&mut ended);
+        self.core.devices.poll(&mut ended);
         let moved = !ended.is_empty();
         for io in ended.drain(..) {
             self.end_io(io);
@@ -342,13 +320,13 @@ impl Engine {
             // Reads find it in memory only, so there it stays, as if it were still on its way. No
             // more can come to it: nothing is written any more.
             Purpose::Pages(_) | Purpose::Container(_) if io.result.is_err() => {}
-            Purpose::Pages(blocks) => self.state.store.write_done(&blocks),
+            Purpose::Pages(blocks) => self.core.state.store.write_done(&blocks),
             Purpose::Frames { read, span, container } => {
-                self.placement.space.unpin(container);
+                self.core.placement.space.unpin(container);
                 self.frames_ended(read, span, io.buf);
             }
             Purpose::Known { read, container } => {
-                self.placement.space.unpin(container);
+                self.core.placement.space.unpin(container);
                 self.known_frames_read(read, io.buf);
             }
             Purpose::Ahead(at) => self.stretch_read(at, io.buf),
@@ -360,7 +338,7 @@ impl Engine {
                 self.directory_read(container, sequence, io.buf.as_ref());
             }
             Purpose::Journal(_) => {}
-            Purpose::Container(id) => self.placement.write_ended(id),
+            Purpose::Container(id) => self.core.placement.write_ended(id),
             Purpose::FlushSync => self.flushing.sync_ended(),
             Purpose::TablesSync | Purpose::Root | Purpose::RootSync => self.checkpoints.io_ended(),
             Purpose::Scrub(key) => self.scrub.read_ended(key, io.buf),
@@ -369,15 +347,15 @@ impl Engine {
     }
 
     fn page_ended(&mut self, read: PageRead, bytes: Option<&[u8]>) {
-        self.counters.table_reads += 1;
+        self.core.counters.table_reads += 1;
         // A damaged page is remembered by the store: what wants it is told.
-        let _ = self.state.store.page_arrived(read, bytes.ok_or(()));
+        let _ = self.core.state.store.page_arrived(read, bytes.ok_or(()));
         self.reads.retry_parked();
     }
 
     fn take_jobs(&mut self) -> bool {
         let mut jobs = std::mem::take(&mut self.jobs);
-        self.workers.poll(&mut jobs);
+        self.core.workers.poll(&mut jobs);
         let moved = !jobs.is_empty();
         for job in jobs.drain(..) {
             self.take_job(job);
@@ -393,16 +371,16 @@ impl Engine {
             }
             JobDone::Compared { tag, comparisons } => self.compared(tag, &comparisons),
             JobDone::Frames { tag, bytes, ends, spared } => {
-                self.counters.chunks_spared += spared;
+                self.core.counters.chunks_spared += spared;
                 let (group, job) = untag(tag);
-                if let Some(group) = self.buffer.group_mut(group) {
+                if let Some(group) = self.core.buffer.group_mut(group) {
                     group.frames[job] = Some(Frames { bytes: Arc::new(bytes), ends });
                     group.jobs_out -= 1;
                 }
             }
             JobDone::Verified { tag, verdicts } => self.scrub.verified(tag, Some(verdicts)),
             JobDone::Recompressed { bytes, ends, .. } => self.slice_renewed(bytes, ends),
-            JobDone::Packed { tag } => self.placement.packed(tag, &mut self.devices),
+            JobDone::Packed { tag } => self.core.placement.packed(tag, &mut self.core.devices),
             JobDone::Prepared { memory } => self.memory_prepared(memory),
             JobDone::Panicked { kind, tag } => {
                 if kind == JobKind::Verify {
@@ -410,7 +388,7 @@ impl Engine {
                 }
                 self.stop_writing(RequestError::WorkerLost);
                 if kind == JobKind::Pack {
-                    self.devices.give_up_promised(tag);
+                    self.core.devices.give_up_promised(tag);
                 }
             }
         }
@@ -420,21 +398,21 @@ impl Engine {
     pub(crate) fn submit_page_reads(&mut self, reads: Vec<PageRead>) {
         for read in reads {
             let offset_bytes = block_offset_bytes(read.pointer.block());
-            self.devices.read(Zone::Tables, offset_bytes, BLOCK_BYTES, Purpose::Page(read));
+            self.core.devices.read(Zone::Tables, offset_bytes, BLOCK_BYTES, Purpose::Page(read));
         }
     }
 
     /// Gives back what an earlier attempt held, now that a later one holds its own.
     pub(crate) fn hold_pages(&mut self, wanted: Wanted, of: fn(&mut HeldPages) -> &mut PinSet) {
-        let mut held = std::mem::take(of(&mut self.held_pages));
+        let mut held = std::mem::take(of(&mut self.core.held_pages));
         self.hold_in(&mut held, wanted);
-        *of(&mut self.held_pages) = held;
+        *of(&mut self.core.held_pages) = held;
     }
 
     /// The same for what keeps by itself what it holds.
     pub(crate) fn hold_in(&mut self, held: &mut PinSet, wanted: Wanted) {
         let earlier = std::mem::replace(held, wanted.pins);
-        self.state.store.release_pins(earlier);
+        self.core.state.store.release_pins(earlier);
         self.submit_page_reads(wanted.reads);
     }
 
@@ -442,14 +420,14 @@ impl Engine {
     /// another owner has the store, nothing is read either.
     pub(crate) fn stop_writing(&mut self, error: RequestError) {
         let fences = matches!(error, RequestError::Fenced { .. }) && !self.is_fenced();
-        if self.stopped.is_some() && !fences {
+        if self.core.stopped.is_some() && !fences {
             return;
         }
-        self.stopped = Some(error.clone());
+        self.core.stopped = Some(error.clone());
         self.tell(&Notice::WritingStopped { error: error.clone() });
-        self.intake.refuse_writes(error.clone());
+        self.core.intake.refuse_writes(error.clone());
         self.fail_writing(&error);
-        self.devices.stop_waiting_for_room();
+        self.core.devices.stop_waiting_for_room();
         if self.is_fenced() {
             self.end_fenced(&error);
         }
@@ -459,7 +437,7 @@ impl Engine {
     /// tried again.
     pub(crate) fn stop_for(&mut self, error: &PageError) -> bool {
         if let PageError::Unreadable { block, .. } = error {
-            match self.absence.met() {
+            match self.core.absence.met() {
                 Advice::Begin => {
                     let offset_bytes = block_offset_bytes(*block);
                     self.tell(&Notice::TablesUnreadable { offset_bytes });

@@ -62,16 +62,16 @@ impl Engine {
             Ok(Some(explanation)) => Ok(explanation),
             Err(error) => Err(error),
         };
-        self.state.store.release_pins(question.pins);
+        self.core.state.store.release_pins(question.pins);
         question.done.finish(outcome);
         true
     }
 
     /// The explanation; None while something that it needs is on its way.
     fn explain(&mut self, question: &mut Question) -> Result<Option<Explanation>, RequestError> {
-        let volume = self.volumes.get(&question.volume)?;
+        let volume = self.core.volumes.get(&question.volume)?;
         let (id, name, size_bytes) = (volume.id, volume.name(), volume.size_bytes());
-        let chunk_bytes = self.geometry.chunk_bytes;
+        let chunk_bytes = self.core.geometry.chunk_bytes;
         let lba = match question.address {
             Address::Lba(lba) => lba,
             Address::OffsetBytes(bytes) => bytes / u64::from(chunk_bytes),
@@ -91,7 +91,7 @@ impl Engine {
             lba,
             offset_bytes,
             chunk_bytes,
-            buffered: !matches!(self.buffer.newest(id, Lba(lba)), Newest::Nothing),
+            buffered: !matches!(self.core.buffer.newest(id, Lba(lba)), Newest::Nothing),
             map: self.way_to(tree, lba_pbn::place(Lba(lba)).0),
             chunk,
         }))
@@ -106,18 +106,18 @@ impl Engine {
         wanted: &mut Wanted,
     ) -> Result<Option<Option<ExplainedChunk>>, PageError> {
         let leaf = lba_pbn::place(lba).0;
-        if !self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
+        if !self.core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
             return Ok(None);
         }
-        let pbn = lba_pbn::get(&self.state.store, tree, lba);
+        let pbn = lba_pbn::get(&self.core.state.store, tree, lba);
         if pbn.is_none() {
             return Ok(Some(None));
         }
-        if !self.state.want_pba(pbn, wanted)? {
+        if !self.core.state.want_pba(pbn, wanted)? {
             return Ok(None);
         }
-        let entry = pbn_pba::get(&self.state.store, pbn);
-        let place = match entry.filter(|entry| self.geometry.has_place(entry.pba)) {
+        let entry = pbn_pba::get(&self.core.state.store, pbn);
+        let place = match entry.filter(|entry| self.core.geometry.has_place(entry.pba)) {
             None => None,
             Some(entry) => match self.explain_place(pbn, entry, question, wanted)? {
                 None => return Ok(None),
@@ -137,7 +137,7 @@ impl Engine {
     ) -> Result<Option<ExplainedPlace>, PageError> {
         let PbaEntry { pba, references, aside } = entry;
         // Where its page is damaged there is just no copy.
-        if !self.state.want_copy(pbn, wanted).unwrap_or(true) {
+        if !self.core.state.want_copy(pbn, wanted).unwrap_or(true) {
             return Ok(None);
         }
         let found = question.frame.take().filter(|found| found.pba == pba);
@@ -156,7 +156,7 @@ impl Engine {
                     Some(Bucket { number, pages, named_pbn }) => Some(ExplainedFrame {
                         codec: codec.name().to_owned(),
                         stored_bytes,
-                        ratio: f64::from(self.geometry.chunk_bytes) / f64::from(stored_bytes),
+                        ratio: f64::from(self.core.geometry.chunk_bytes) / f64::from(stored_bytes),
                         fingerprint: fingerprint.to_string(),
                         bucket: number,
                         pages,
@@ -167,7 +167,7 @@ impl Engine {
             }
         };
         let (zone, zone_offset_bytes) = self.place_in_zone(pba);
-        let copy = second_copies::get(&self.state.store, pbn);
+        let copy = second_copies::get(&self.core.state.store, pbn);
         Ok(Some(ExplainedPlace {
             references,
             container: pba.container.0,
@@ -189,7 +189,7 @@ impl Engine {
     }
 
     fn place_in_zone(&self, pba: Pba) -> (String, u64) {
-        match self.geometry.container_zone(pba.container) {
+        match self.core.geometry.container_zone(pba.container) {
             Some((zone, start_bytes)) => {
                 (zone_name(zone), start_bytes + u64::from(pba.offset_bytes))
             }
@@ -211,9 +211,9 @@ impl Engine {
         if !check.allows(frame::check_of(frame)) {
             return None;
         }
-        let mut plain = vec![0; self.geometry.chunk_bytes as usize];
+        let mut plain = vec![0; self.core.geometry.chunk_bytes as usize];
         let header = expand_frame(frame, &mut plain).ok().filter(|header| header.pbn == pbn)?;
-        let by = fingerprinters(&self.geometry).of(header.domain);
+        let by = fingerprinters(&self.core.geometry).of(header.domain);
         Some((header.codec, by.one(&plain)?))
     }
 
@@ -223,7 +223,7 @@ impl Engine {
         fingerprint: &Fingerprint,
         wanted: &mut Wanted,
     ) -> Result<Option<Bucket>, PageError> {
-        let (hash, store) = (&self.state.hash, &mut self.state.store);
+        let (hash, store) = (&self.core.state.hash, &mut self.core.state.store);
         if !hash.want_lookup(store, &mut wanted.pins, fingerprint, &mut wanted.reads)? {
             return Ok(None);
         }
@@ -242,6 +242,6 @@ impl Engine {
             block,
             dirty,
         };
-        self.state.store.way_to(tree, leaf).into_iter().map(shown).collect()
+        self.core.state.store.way_to(tree, leaf).into_iter().map(shown).collect()
     }
 }

@@ -42,14 +42,14 @@ pub(crate) const TICKS_UNSYNCED_MAX: u32 = 10;
 impl Engine {
     /// Takes a FLUSH.
     pub(crate) fn accept_flush(&mut self, done: Done<()>) {
-        self.counters.flushes += 1;
-        self.flushing.note_flush(self.counters.writes);
-        self.flushing.wait_for(self.buffer.newest_group(), Answer::Done(done));
+        self.core.counters.flushes += 1;
+        self.flushing.note_flush(self.core.counters.writes);
+        self.flushing.wait_for(self.core.buffer.newest_group(), Answer::Done(done));
     }
 
     /// Starts a round when somebody waits for one, and ends it when its syncs have.
     pub(crate) fn advance_flush(&mut self) -> bool {
-        if self.stopped.is_some() {
+        if self.core.stopped.is_some() {
             return false;
         }
         self.close_group_for_flush();
@@ -61,15 +61,15 @@ impl Engine {
     /// closed groups are on their way it goes on filling, so that many small flushes share one
     /// record.
     fn close_group_for_flush(&mut self) {
-        if !self.buffer.has_open() || self.buffer.closed_groups() > 0 {
+        if !self.core.buffer.has_open() || self.core.buffer.closed_groups() > 0 {
             return;
         }
-        let open = self.buffer.newest_group();
+        let open = self.core.buffer.newest_group();
         let idle_long = self.flushing.ticks >= TICKS_UNSYNCED_MAX;
         let next = self.flushing.round.is_none();
-        let expected = next && self.flushing.is_expected(self.counters.writes);
+        let expected = next && self.flushing.is_expected(self.core.counters.writes);
         if idle_long || expected || self.flushing.is_waited_for(open) {
-            self.buffer.close_open();
+            self.core.buffer.close_open();
         }
     }
 
@@ -77,34 +77,34 @@ impl Engine {
         if self.flushing.round.is_some() {
             return false;
         }
-        let group = self.buffer.applied_group();
+        let group = self.core.buffer.applied_group();
         let waited_for = self.flushing.waiters.iter().any(|(of, _)| *of <= group);
-        let many = self.placement.unsynced_bytes > UNSYNCED_BYTES_MAX;
+        let many = self.core.placement.unsynced_bytes > UNSYNCED_BYTES_MAX;
         let idle_long = self.flushing.ticks >= TICKS_UNSYNCED_MAX;
         if !(waited_for || self.flushing.wanted || many || idle_long) {
             self.issue_ahead();
             return false;
         }
-        let loose = self.placement.has_loose_frames() && !mutant!(LeavesLooseFrames);
+        let loose = self.core.placement.has_loose_frames() && !mutant!(LeavesLooseFrames);
         let places = loose || self.flushing.wanted || many;
         self.flushing.wanted = false;
         self.flushing.ticks = 0;
         let Settled { durable_sequence, placed_sequence } = self.flushing.settled;
         let settled_sequence = if places { placed_sequence } else { durable_sequence };
-        if self.appended_sequence == settled_sequence {
+        if self.core.appended_sequence == settled_sequence {
             self.flushing.answer_up_to(group);
             return waited_for;
         }
         let mut zones = BTreeSet::new();
         if places {
             self.issue_frames(true);
-            zones = self.placement.take_unsynced_zones();
+            zones = self.core.placement.take_unsynced_zones();
         }
         self.flushing.round = Some(Round {
-            sequence: self.appended_sequence,
+            sequence: self.core.appended_sequence,
             places,
             group,
-            mark: self.devices.mark(),
+            mark: self.core.devices.mark(),
             zones,
             journal: std::mem::take(&mut self.flushing.journal_unsynced),
             syncs_left: None,
@@ -119,9 +119,9 @@ impl Engine {
 
     /// The padded tail of a group that a flush will probably follow is written before it comes.
     fn issue_ahead(&mut self) {
-        let expected = self.flushing.is_expected(self.counters.writes);
-        let loose = self.placement.has_loose_frames();
-        if expected && loose && self.buffer.groups.is_empty() {
+        let expected = self.flushing.is_expected(self.core.counters.writes);
+        let loose = self.core.placement.has_loose_frames();
+        if expected && loose && self.core.buffer.groups.is_empty() {
             self.issue_frames(true);
         }
     }
@@ -129,16 +129,16 @@ impl Engine {
     fn end_round(&mut self) -> bool {
         let Some(round) = &mut self.flushing.round else { return false };
         match round.syncs_left {
-            None if self.devices.written_before(round.mark) || mutant!(SyncsBeforeWritten) => {
+            None if self.core.devices.written_before(round.mark) || mutant!(SyncsBeforeWritten) => {
                 let data = std::mem::take(&mut round.zones).into_iter().map(Zone::Data);
                 let journal = round.journal && !mutant!(TrustsPlainRecords);
                 let zones: Vec<_> =
                     journal.then_some(Zone::Journal).into_iter().chain(data).collect();
                 round.syncs_left = Some(zones.len());
                 for zone in zones {
-                    self.devices.sync(zone, Purpose::FlushSync);
+                    self.core.devices.sync(zone, Purpose::FlushSync);
                 }
-                self.counters.syncs += u64::from(round.syncs_left != Some(0));
+                self.core.counters.syncs += u64::from(round.syncs_left != Some(0));
                 true
             }
             Some(0) => {
@@ -149,9 +149,9 @@ impl Engine {
                     self.flushing.settled.placed_sequence = sequence;
                 }
                 let known = if mutant!(ReusesContainerUntold) { sequence } else { told };
-                self.placement.space.known_durable(known);
+                self.core.placement.space.known_durable(known);
                 let later = mutant!(AnswersWhatCameLater);
-                let group = if later { self.buffer.applied_group() } else { group };
+                let group = if later { self.core.buffer.applied_group() } else { group };
                 self.flushing.journal_unsynced &= !mutant!(ForgetsLaterRecords);
                 self.flushing.answer_up_to(group);
                 true

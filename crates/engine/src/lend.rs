@@ -14,28 +14,31 @@ impl Engine {
             return;
         }
         self.take_back_from_frames();
-        let young_bytes = self.state.hash.young_bytes();
-        let resident_pages = self.state.store.resident_pages();
+        let young_bytes = self.core.state.hash.young_bytes();
+        let resident_pages = self.core.state.store.resident_pages();
         let division = self.lending.divide(self.frame_share(), young_bytes, resident_pages);
         let Division { cache_pages, dirty_pages_max, lent_bytes } = division;
-        self.state.store.set_cache_pages(cache_pages);
+        self.core.state.store.set_cache_pages(cache_pages);
         self.checkpoints.dirty_pages_max = dirty_pages_max;
-        self.frames.lend(lent_bytes);
+        self.core.frames.lend(lent_bytes);
     }
 
     fn take_back_from_frames(&mut self) {
-        let counters = &self.counters;
+        let counters = &self.core.counters;
         let by_core = counters.frames_hit + counters.frames_ahead + counters.frames_missed;
-        let chunks_read = by_core + self.intake.lookaside.chunks.load(Ordering::Relaxed);
-        let cache_pages = self.state.store.cache_pages();
+        let chunks_read = by_core + self.core.intake.lookaside.chunks.load(Ordering::Relaxed);
+        let cache_pages = self.core.state.store.cache_pages();
         let (frames, pages_read) = (self.frame_share(), counters.table_reads);
         let bytes = self.lending.judge_readers(frames, cache_pages, pages_read, chunks_read);
         if bytes > 0 {
-            self.frames.give_up(bytes);
+            self.core.frames.give_up(bytes);
         }
     }
 
     fn frame_share(&self) -> FrameShare {
-        FrameShare { bytes: self.frames.resident_bytes(), bytes_max: self.frames.bytes_max() }
+        FrameShare {
+            bytes: self.core.frames.resident_bytes(),
+            bytes_max: self.core.frames.bytes_max(),
+        }
     }
 }

@@ -32,6 +32,7 @@ mod collect;
 pub mod control;
 mod copies;
 mod copy_range;
+mod core;
 mod create;
 mod devices;
 mod door;

@@ -81,8 +81,8 @@ impl Engine {
         if let Err(error) = volume.check_range(offset_bytes, u64::from(length_bytes)) {
             return done.fail(error);
         }
-        self.counters.reads += 1;
-        self.counters.bytes_read += u64::from(length_bytes);
+        self.core.counters.reads += 1;
+        self.core.counters.bytes_read += u64::from(length_bytes);
         let (whom, permit) = (ReadFor::Client(done), Some(permit));
         let (avoided, of) = (Vec::new(), Arc::clone(&volume));
         self.try_read(ReadOp { volume, offset_bytes, length_bytes, as_of, whom, permit, avoided });
@@ -91,7 +91,7 @@ impl Engine {
 
     /// Reads what is stored around a partly written chunk.
     pub(crate) fn read_base(&mut self, volume: VolumeId, lba: Lba, group: u64, slot: usize) {
-        let chunk_bytes = self.geometry.chunk_bytes;
+        let chunk_bytes = self.core.geometry.chunk_bytes;
         let offset_bytes = lba.0 * u64::from(chunk_bytes);
         self.read_for_itself(volume, offset_bytes, chunk_bytes, ReadFor::Base { group, slot });
     }
@@ -104,7 +104,7 @@ impl Engine {
         length_bytes: u32,
         whom: ReadFor,
     ) {
-        let chunk_bytes = self.geometry.chunk_bytes;
+        let chunk_bytes = self.core.geometry.chunk_bytes;
         let volume =
             VolumeShared::new(id, "", u64::MAX, true, chunk_bytes, None, VolumeKind::default());
         let (as_of, permit, avoided) = (0, None, Vec::new());
@@ -159,10 +159,10 @@ impl Engine {
             let waits = matches!(resolved, Ok(Resolved::Waits));
             let done = if waits { None } else { Some(std::mem::take(&mut wanted.pins)) };
             self.hold_pages(wanted, |held| &mut held.read);
-            done.into_iter().for_each(|pins| self.state.store.release_pins(pins));
+            done.into_iter().for_each(|pins| self.core.state.store.release_pins(pins));
         } else {
             self.submit_page_reads(wanted.reads);
-            self.state.store.release_pins(wanted.pins);
+            self.core.state.store.release_pins(wanted.pins);
         }
         resolved
     }
@@ -170,7 +170,7 @@ impl Engine {
     /// The parts of a read with what the write buffer holds of them; what it does not hold is
     /// [`Piece::Pending`]. None while a chunk is not whole yet, or not copied.
     fn buffered_parts(&self, op: &ReadOp) -> Option<Vec<PiecePart>> {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
         let end_bytes = op.offset_bytes + u64::from(op.length_bytes);
         let mut parts = Vec::with_capacity(op.length_bytes as usize / chunk_bytes as usize + 2);
         let mut at_bytes = op.offset_bytes;
@@ -192,11 +192,11 @@ impl Engine {
     }
 
     fn buffered_piece(&self, volume: VolumeId, lba: Lba) -> Option<Piece> {
-        match self.buffer.newest(volume, lba) {
+        match self.core.buffer.newest(volume, lba) {
             Newest::Nothing => Some(Piece::Pending),
             Newest::Unmapped => Some(Piece::Zeros),
             Newest::Copied { .. } => None,
-            Newest::Slot { group, slot } => match &self.buffer.slot(group, slot)?.data {
+            Newest::Slot { group, slot } => match &self.core.buffer.slot(group, slot)?.data {
                 SlotData::Zeros => Some(Piece::Zeros),
                 SlotData::Whole(chunk) => Some(Piece::Plain(chunk.clone())),
                 SlotData::Partial(_) => None,
@@ -218,17 +218,17 @@ impl Engine {
         let mut here = true;
         for (first, count) in runs_in_leaves(stored, parts) {
             let leaf = lba_pbn::place(first).0;
-            if self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
-                lba_pbn::extend_run(&self.state.store, tree, first, count, named);
+            if self.core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
+                lba_pbn::extend_run(&self.core.state.store, tree, first, count, named);
             } else {
                 here = false;
             }
         }
         for &pbn in named.iter().filter(|pbn| !pbn.is_none()) {
-            here &= self.state.want_pba(pbn, wanted)?;
+            here &= self.core.state.want_pba(pbn, wanted)?;
             if self.may_have_copy(pbn) {
                 // Without its page there is just no copy.
-                here &= self.state.want_copy(pbn, wanted).unwrap_or(true);
+                here &= self.core.state.want_copy(pbn, wanted).unwrap_or(true);
             }
         }
         Ok(here)
@@ -236,8 +236,8 @@ impl Engine {
 
     pub(crate) fn may_have_copy(&self, pbn: Pbn) -> bool {
         let references =
-            || pbn_pba::get(&self.state.store, pbn).map_or(0, |entry| entry.references);
-        self.state.totals.copied_chunks > 0 && self.state.may_have_copy(references())
+            || pbn_pba::get(&self.core.state.store, pbn).map_or(0, |entry| entry.references);
+        self.core.state.totals.copied_chunks > 0 && self.core.state.may_have_copy(references())
     }
 
     /// Finds where the stored parts are, which name these chunks; all pages are here.
@@ -250,11 +250,11 @@ impl Engine {
     ) -> Resolved {
         let tree = TreeId::volume(op.volume.id);
         for (first, count) in runs_in_leaves(stored, &parts) {
-            self.state.store.count_accesses(tree, lba_pbn::place(first).0, count);
+            self.core.state.store.count_accesses(tree, lba_pbn::place(first).0, count);
         }
         let mut entries = std::mem::take(&mut self.reads.entries);
-        pbn_pba::get_all(&mut self.state.store, named, &mut entries);
-        self.state.entries_seen.maps += stored.len() as u64;
+        pbn_pba::get_all(&mut self.core.state.store, named, &mut entries);
+        self.core.state.entries_seen.maps += stored.len() as u64;
         let mut spans: Vec<Span> = Vec::new();
         let mut tally = Tally::default();
         for ((&at, &pbn), entry) in stored.iter().zip(named).zip(entries.drain(..)) {
@@ -262,13 +262,13 @@ impl Engine {
                 parts[at].piece = Piece::Zeros;
                 if op.is_for_doors() {
                     let address = (op.volume.id, Lba(parts[at].lba));
-                    self.intake.lookaside.fill_zeros(address, op.as_of);
+                    self.core.intake.lookaside.fill_zeros(address, op.as_of);
                 }
                 continue;
             }
-            self.state.entries_seen.pbn_pba += 1;
+            self.core.state.entries_seen.pbn_pba += 1;
             // Without a place, or with one that cannot be, it stays pending: it is damaged.
-            let Some(entry) = entry.filter(|entry| self.geometry.has_place(entry.pba)) else {
+            let Some(entry) = entry.filter(|entry| self.core.geometry.has_place(entry.pba)) else {
                 continue;
             };
             let part = self.place_of(op, at, pbn, entry);
@@ -296,9 +296,9 @@ impl Engine {
         if tally.held + tally.new > 0 {
             self.show_leaf(op, Lba(parts[stored[0]].lba));
         }
-        self.counters.frames_hit += tally.held;
-        self.counters.frames_ahead += tally.ahead;
-        self.counters.frames_missed += tally.missed;
+        self.core.counters.frames_hit += tally.held;
+        self.core.counters.frames_ahead += tally.ahead;
+        self.core.counters.frames_missed += tally.missed;
         Resolved::Parts(parts, spans)
     }
 
@@ -313,9 +313,9 @@ impl Engine {
     }
 
     fn copy_of(&self, pbn: Pbn, references: u32) -> Option<Pba> {
-        let may = self.state.may_have_copy(references);
-        let copy = if may { second_copies::get(&self.state.store, pbn) } else { None };
-        copy.filter(|copy| self.geometry.has_place(*copy))
+        let may = self.core.state.may_have_copy(references);
+        let copy = if may { second_copies::get(&self.core.state.store, pbn) } else { None };
+        copy.filter(|copy| self.core.geometry.has_place(*copy))
     }
 
     fn fetch(&mut self, op: ReadOp, parts: Vec<PiecePart>, spans: Vec<Span>) {
@@ -329,14 +329,14 @@ impl Engine {
         self.reads.next_read += 1;
         for (number, span) in spans.iter().enumerate() {
             let container = span.container;
-            self.placement.space.pin(container);
-            let Some((zone, start_bytes)) = self.geometry.container_zone(container) else {
+            self.core.placement.space.pin(container);
+            let Some((zone, start_bytes)) = self.core.geometry.container_zone(container) else {
                 continue;
             };
             let offset_bytes = start_bytes + u64::from(span.first_bytes);
             let length_bytes = (span.end_bytes - span.first_bytes) as usize;
             let purpose = Purpose::Frames { read, span: number, container };
-            self.devices.read(zone, offset_bytes, length_bytes, purpose);
+            self.core.devices.read(zone, offset_bytes, length_bytes, purpose);
         }
         let ticket = self.expect_frames(&op, &spans);
         let spans_left = spans.len();
@@ -350,9 +350,9 @@ impl Engine {
         if !op.fills_cache() {
             return None;
         }
-        let ticket = self.frames.ticket();
+        let ticket = self.core.frames.ticket();
         let parts = spans.iter().flat_map(|span| &span.parts);
-        parts.for_each(|part| self.frames.expect(part.pbn, ticket));
+        parts.for_each(|part| self.core.frames.expect(part.pbn, ticket));
         Some(ticket)
     }
 
@@ -365,11 +365,11 @@ impl Engine {
         if let Some(ticket) = fetching.ticket {
             let span = &fetching.spans[span];
             for part in &span.parts {
-                if self.frames.is_expected(part.pbn, ticket)
+                if self.core.frames.is_expected(part.pbn, ticket)
                     && let frame = span.meant(part, buf.as_ref())
-                    && let Some(held) = self.frames.arrive(part.pbn, ticket, frame)
+                    && let Some(held) = self.core.frames.arrive(part.pbn, ticket, frame)
                 {
-                    self.intake.lookaside.fill_name((part.pbn, part.pba.check), &held);
+                    self.core.intake.lookaside.fill_name((part.pbn, part.pba.check), &held);
                 }
             }
         }
@@ -377,7 +377,7 @@ impl Engine {
             Some(buf) => fetching.spans[span].hand_out(buf, &mut fetching.parts),
             None => {
                 let container = fetching.spans[span].container;
-                let place = self.geometry.container_zone(container);
+                let place = self.core.geometry.container_zone(container);
                 fetching.failed = place.map(|(zone, start_bytes)| RequestError::ReadFailed {
                     zone: zone_name(zone),
                     offset_bytes: start_bytes + u64::from(fetching.spans[span].first_bytes),
@@ -399,7 +399,7 @@ impl Engine {
 
     /// Reads again, these chunks from their second copies.
     fn read_copies(&mut self, mut op: ReadOp, suspects: Vec<Pbn>) {
-        self.counters.chunks_read_from_copies += suspects.len() as u64;
+        self.core.counters.chunks_read_from_copies += suspects.len() as u64;
         suspects.iter().for_each(|&pbn| self.copies.suspect(pbn));
         op.avoided.extend(suspects);
         self.try_read(op);
@@ -408,9 +408,9 @@ impl Engine {
     fn finish_read(&mut self, mut op: ReadOp, parts: Vec<PiecePart>) {
         let pieces = ReadPieces {
             parts,
-            chunk_bytes: self.geometry.chunk_bytes,
+            chunk_bytes: self.core.geometry.chunk_bytes,
             volume: Arc::clone(&op.volume),
-            expanding: Arc::clone(&self.intake.expanding),
+            expanding: Arc::clone(&self.core.intake.expanding),
             permit: op.permit.take(),
         };
         self.end_read(op, Ok(pieces));
@@ -422,8 +422,9 @@ impl Engine {
             (ReadFor::Client(done), Err(error)) => done.fail(error),
             (ReadFor::Base { group, slot }, Ok(pieces)) => {
                 let is_stored = |part: &PiecePart| !matches!(part.piece, Piece::Zeros);
-                self.counters.chunks_read_back += u64::from(pieces.parts.iter().any(is_stored));
-                let mut base = vec![0; self.geometry.chunk_bytes as usize];
+                self.core.counters.chunks_read_back +=
+                    u64::from(pieces.parts.iter().any(is_stored));
+                let mut base = vec![0; self.core.geometry.chunk_bytes as usize];
                 let read = pieces.assemble(&mut base);
                 self.base_read(group, slot, read.map(|()| &base[..]));
             }

@@ -56,7 +56,7 @@ impl Engine {
             return went == Ok(Went::On);
         }
         let WalkUnderWay { walk, pins } = under_way;
-        self.state.store.release_pins(pins);
+        self.core.state.store.release_pins(pins);
         walk.finish(went.map(|_| ()).map_err(|error| lacking_page(&error)));
         true
     }

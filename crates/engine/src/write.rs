@@ -44,7 +44,7 @@ use crate::write::slot::SlotData;
 impl Engine {
     /// Takes what doors have queued, in order.
     pub(crate) fn take_requests(&mut self) -> bool {
-        self.published.is_waited_for |= self.intake.take(&mut self.requests);
+        self.core.published.is_waited_for |= self.core.intake.take(&mut self.requests);
         let moved = !self.requests.is_empty();
         while let Some(request) = self.requests.pop_front() {
             self.take_request(request);
@@ -60,9 +60,9 @@ impl Engine {
             Request::Write(write) if write.is_under_a_quota() => self.wait_for_quota(write),
             Request::Write(write) => self.take_admitted(write),
             Request::Read(read) => {
-                let begun = self.stages.now();
+                let begun = self.core.stages.now();
                 self.accept_read(read);
-                self.stages.within(CoreStage::Reads, begun);
+                self.core.stages.within(CoreStage::Reads, begun);
             }
             Request::Unmap(unmap) => self.accept_unmap(unmap),
             Request::Reserve(reserve) => self.accept_reserve(reserve),
@@ -83,14 +83,14 @@ impl Engine {
             Request::Control(verb) => !verb.changes(),
             _ => false,
         };
-        if may { None } else { self.stopped.clone() }
+        if may { None } else { self.core.stopped.clone() }
     }
 
     /// A write that no quota forbids enters the open group, or waits for space.
     pub(crate) fn take_admitted(&mut self, write: WriteRequest) {
         match write.reserved {
             true => self.buffer_write(write),
-            false => self.waiting.push_back(Waiting::Write(write)),
+            false => self.core.waiting.push_back(Waiting::Write(write)),
         }
     }
 
@@ -107,7 +107,7 @@ impl Engine {
     /// The next `chunks` of a write enter the open group; false when the volume forbids it and the
     /// write has failed.
     pub(crate) fn buffer_part(&mut self, write: &mut WriteRequest, chunks: u64) -> bool {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
         let length_bytes = write.length_bytes();
         let change = write.volume.check_change(write.offset_bytes, length_bytes);
         if let Err(error) = change.and_then(|()| write.check_vector()) {
@@ -117,29 +117,29 @@ impl Engine {
         // Of one that was acknowledged nobody waits for anything.
         let ack = write.answer();
         if ack.is_some() {
-            self.intake.lookaside.stamp(write.volume.id, write.range_bytes());
+            self.core.intake.lookaside.stamp(write.volume.id, write.range_bytes());
         }
         let first = (write.offset_bytes + write.from_bytes as u64) / chunk_bytes;
         let end_bytes = ((first + chunks) * chunk_bytes).min(write.offset_bytes + length_bytes);
         let part = write.from_bytes..(end_bytes - write.offset_bytes) as usize;
         if write.from_bytes == 0 {
-            self.counters.writes += 1;
+            self.core.counters.writes += 1;
         }
-        self.counters.bytes_written += part.len() as u64;
+        self.core.counters.bytes_written += part.len() as u64;
         if !part.is_empty() {
             let (volume, ack) = (&write.volume, ack.as_ref());
             self.buffer_chunks(volume, write.offset_bytes, &write.buf, part.clone(), ack);
             if write.unindexed && !mutant!(ForgetsHint) {
-                self.buffer.leave_unindexed(write.volume.id, first..first + chunks);
+                self.core.buffer.leave_unindexed(write.volume.id, first..first + chunks);
             }
-            self.buffer.reserve_with_newest(chunks);
+            self.core.buffer.reserve_with_newest(chunks);
         } else {
-            self.intake.lock().space.settle(chunks);
+            self.core.intake.lock().space.settle(chunks);
         }
         write.from_bytes = part.end;
         write.chunks -= chunks;
         if write.chunks == 0 {
-            self.buffer.hold_quota_with_newest(write.quota.take());
+            self.core.buffer.hold_quota_with_newest(write.quota.take());
         }
         true
     }
@@ -151,16 +151,16 @@ impl Engine {
         chunks: u64,
         error: &RequestError,
     ) {
-        self.intake.lock().space.settle(chunks);
+        self.core.intake.lock().space.settle(chunks);
         write.fail(error);
         // What is in groups already counts until it is mapped.
-        self.buffer.hold_quota_with_newest(write.quota.take());
+        self.core.buffer.hold_quota_with_newest(write.quota.take());
     }
 
     /// Ends the request's own part of its answer: now, or when it is durable.
     pub(crate) fn acknowledge(&mut self, ack: Arc<Ack>, durable: bool) {
         if durable {
-            let group = self.buffer.newest_group();
+            let group = self.core.buffer.newest_group();
             self.flushing.wait_for(group, Answer::Ack(ack));
         } else {
             ack.part_done();
@@ -175,7 +175,7 @@ impl Engine {
         part: Range<usize>,
         ack: Option<&Arc<Ack>>,
     ) {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
         let end_bytes = offset_bytes + part.end as u64;
         let mut at_bytes = offset_bytes + part.start as u64;
         while at_bytes < end_bytes {
@@ -185,10 +185,10 @@ impl Engine {
             let source_bytes = (at_bytes - offset_bytes) as usize;
             if take_bytes == chunk_bytes {
                 let chunk = ChunkRef::new(Arc::clone(buf), source_bytes as u32, chunk_bytes as u32);
-                self.buffer.put(volume.id, lba, SlotData::Whole(chunk));
+                self.core.buffer.put(volume.id, lba, SlotData::Whole(chunk));
             } else if ack.is_none() {
                 let chunk = cut_chunk(buf, source_bytes, take_bytes as usize, chunk_bytes as usize);
-                self.buffer.put(volume.id, lba, SlotData::Whole(chunk));
+                self.core.buffer.put(volume.id, lba, SlotData::Whole(chunk));
             } else {
                 let part = ChunkPart {
                     offset_bytes: skip_bytes as usize,
@@ -197,7 +197,7 @@ impl Engine {
                     credit: Some(buf),
                     ack,
                 };
-                self.buffer.put_part(volume.id, lba, &part);
+                self.core.buffer.put_part(volume.id, lba, &part);
             }
             at_bytes += take_bytes;
         }
@@ -206,23 +206,23 @@ impl Engine {
     /// Table blocks of which clients are promised nothing: writes fail before these are taken.
     pub(crate) fn table_blocks_kept(&self) -> u64 {
         // What is young is going to take blocks when it is merged.
-        self.checkpoints.reserve_blocks() + self.state.hash.pages_owed()
+        self.checkpoints.reserve_blocks() + self.core.state.hash.pages_owed()
     }
 
     /// Table blocks that clients may still be promised.
     pub(crate) fn blocks_to_promise(&self) -> u64 {
         let taken = self.table_blocks_kept() + self.versions_coming();
-        self.checkpoints.room_blocks(&self.state).saturating_sub(taken)
+        self.checkpoints.room_blocks(&self.core.state).saturating_sub(taken)
     }
 
     /// Tells doors how much may still be promised, if that has changed.
     pub(crate) fn publish_space(&mut self) {
-        let bytes = self.placement.room_to_promise_bytes(self.collection.at_risk_bytes());
+        let bytes = self.core.placement.room_to_promise_bytes(self.collection.at_risk_bytes());
         let chunks = self.blocks_to_promise() / PAGES_PER_CHUNK_MAX;
-        let limit = SpaceLimit { bytes, chunks, is_waited_for: !self.waiting.is_empty() };
-        if self.published != limit {
-            self.published = limit;
-            self.intake.lock().space.limit = limit;
+        let limit = SpaceLimit { bytes, chunks, is_waited_for: !self.core.waiting.is_empty() };
+        if self.core.published != limit {
+            self.core.published = limit;
+            self.core.intake.lock().space.limit = limit;
         }
         // Behind the limit: what a volume maps now is no longer in it.
         self.count_promises();
@@ -231,13 +231,13 @@ impl Engine {
     /// Has a chunk stored that no client has sent, its worst case reserved as a client's is; None,
     /// and nothing is stored, where all room is promised.
     pub(crate) fn store_reserved<T>(&mut self, store: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        if !self.intake.lock().space.try_reserve(None, 1) {
+        if !self.core.intake.lock().space.try_reserve(None, 1) {
             return None;
         }
         let stored = store(self);
         // First less is promised, then the reservation ends.
         self.publish_space();
-        self.intake.lock().space.settle(1);
+        self.core.intake.lock().space.settle(1);
         Some(stored)
     }
 }

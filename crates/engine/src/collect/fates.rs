@@ -42,7 +42,7 @@ impl Fate {
 impl Engine {
     /// Asks for the pages that say what becomes of these entries; whether they are here.
     pub(crate) fn want_slice(&mut self, slice: &[DirectoryEntry]) -> Result<bool, PageError> {
-        self.state.touch_places(slice.iter().map(|entry| entry.pbn));
+        self.core.state.touch_places(slice.iter().map(|entry| entry.pbn));
         let mut wanted = Wanted::default();
         let here = self.want_fates(slice, &mut wanted);
         self.hold_pages(wanted, |held| &mut held.collection);
@@ -55,9 +55,9 @@ impl Engine {
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
         // Any of them may be dead.
-        let mut here = self.state.want_forgets(slice.len() as u64, wanted)?;
+        let mut here = self.core.state.want_forgets(slice.len() as u64, wanted)?;
         for entry in slice {
-            here &= self.state.want_move(entry.pbn, wanted)?;
+            here &= self.core.state.want_move(entry.pbn, wanted)?;
         }
         Ok(here)
     }
@@ -65,7 +65,7 @@ impl Engine {
     /// What becomes of the entries of the next slice, whose pages are here.
     pub(crate) fn fates(&self, victim: &Victim, end: usize) -> Vec<Fate> {
         // Only what is dead is looked for among what groups hold.
-        let held = LazyCell::new(|| self.buffer.held());
+        let held = LazyCell::new(|| self.core.buffer.held());
         let fate = |entry| match self.fate(victim.id, entry, &held) {
             Fate::Forget(_) if !victim.scanned => Fate::Forget(None),
             fate => fate,
@@ -79,8 +79,10 @@ impl Engine {
         entry: &DirectoryEntry,
         held: &LazyCell<HashSet<Pbn>, impl FnOnce() -> HashSet<Pbn>>,
     ) -> Fate {
-        let Some(stored) = pbn_pba::get(&self.state.store, entry.pbn) else { return Fate::Stale };
-        let copy = second_copies::get(&self.state.store, entry.pbn);
+        let Some(stored) = pbn_pba::get(&self.core.state.store, entry.pbn) else {
+            return Fate::Stale;
+        };
+        let copy = second_copies::get(&self.core.state.store, entry.pbn);
         let here = entry.place(container);
         if !stored.pba.is_place_of(here) {
             return match copy.filter(|copy| copy.is_place_of(here)) {

@@ -12,7 +12,7 @@ use crate::placement::Placement;
 impl Engine {
     /// Takes a request for a step.
     pub(crate) fn accept_collect(&mut self, request: CollectRequest, done: Done<CollectStep>) {
-        match &self.stopped {
+        match &self.core.stopped {
             Some(error) => done.fail(error.clone()),
             None => self.collection.orders.push_back((request, done)),
         }
@@ -25,7 +25,7 @@ impl Engine {
             return Some(evacuated);
         }
         while let Some((request, done)) = self.collection.orders.pop_front() {
-            let until_sequence = self.placement.next_sequence();
+            let until_sequence = self.core.placement.next_sequence();
             let first = CollectPosition { from_sequence: 0, until_sequence };
             let position = request.position.unwrap_or(first);
             let CollectRequest { recompress, .. } = request;
@@ -53,11 +53,11 @@ impl Engine {
         // What is sealed but still on its way to the disk is skipped: it is of this very moment.
         let mut from = from_sequence;
         loop {
-            let id = self.placement.space.oldest_in(from..until_sequence)?;
-            if !self.placement.is_in_memory(id) {
+            let id = self.core.placement.space.oldest_in(from..until_sequence)?;
+            if !self.core.placement.is_in_memory(id) {
                 return Some(id);
             }
-            from = self.state.containers.get(id).sequence + 1;
+            from = self.core.state.containers.get(id).sequence + 1;
         }
     }
 
@@ -82,9 +82,9 @@ impl Engine {
     }
 
     fn answer_order(&self, done: Done<CollectStep>, mut step: CollectStep) {
-        let Placement { space, .. } = &self.placement;
-        let containers = self.geometry.containers_present();
-        step.containers = containers.saturating_sub(self.placement.reserved_containers(0));
+        let Placement { space, .. } = &self.core.placement;
+        let containers = self.core.geometry.containers_present();
+        step.containers = containers.saturating_sub(self.core.placement.reserved_containers(0));
         step.containers_used = (containers - space.unused_containers()).min(step.containers);
         done.reply(step);
     }

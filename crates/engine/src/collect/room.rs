@@ -38,14 +38,14 @@ impl Engine {
     /// A wholly dead container, else (when `compact`) the one that is most worth it, of those that
     /// were opened before `until_sequence`. What is still being written is left alone.
     pub(crate) fn choose_victim(&self, compact: bool, until_sequence: u32) -> Option<ContainerId> {
-        let Placement { space, .. } = &self.placement;
-        let is_written = |id: ContainerId| !self.placement.is_in_memory(id);
+        let Placement { space, .. } = &self.core.placement;
+        let is_written = |id: ContainerId| !self.core.placement.is_in_memory(id);
         let dead = space.dead(until_sequence).filter(|&id| is_written(id));
         if dead.is_some() || !compact {
             return dead;
         }
         let room_bytes = self.collection_room_bytes();
-        let next_sequence = self.placement.next_sequence();
+        let next_sequence = self.core.placement.next_sequence();
         space.victim(next_sequence, until_sequence, |id, sealed| {
             is_written(id)
                 && !self.is_leaving(id)
@@ -55,7 +55,7 @@ impl Engine {
 
     /// Whether all that is in a container can be moved, and what other victims need is left.
     pub(crate) fn can_be_moved_whole(&self, id: ContainerId) -> bool {
-        let room_bytes = self.collection_room_bytes() + self.placement.usable_bytes();
+        let room_bytes = self.collection_room_bytes() + self.core.placement.usable_bytes();
         room_bytes >= self.room_for_whole_bytes(id) + RESERVED_BYTES
     }
 
@@ -67,23 +67,25 @@ impl Engine {
     }
 
     fn room_for_whole_bytes(&self, id: ContainerId) -> u64 {
-        let ContainerEntry { used_bytes, .. } = self.state.containers.get(id);
+        let ContainerEntry { used_bytes, .. } = self.core.state.containers.get(id);
         room_to_move_bytes(used_bytes, used_bytes)
     }
 
     pub(crate) fn collection_room_bytes(&self) -> u64 {
-        let promised_bytes = self.intake.lock().space.reserved_bytes();
-        self.placement.room_beside_bytes(promised_bytes)
+        let promised_bytes = self.core.intake.lock().space.reserved_bytes();
+        self.core.placement.room_beside_bytes(promised_bytes)
     }
 
     /// Whether what is under way may bring room for collection, which it does without any.
     pub(crate) fn room_to_collect_may_come(&self) -> bool {
-        !self.buffer.groups.is_empty() || self.placement.space.quarantined_containers() > 0
+        !self.core.buffer.groups.is_empty()
+            || self.core.placement.space.quarantined_containers() > 0
     }
 
     /// What lives in the victim finds no room: it stays, and is chosen again when it fits.
     pub(crate) fn let_victim_go(&mut self, mut victim: Victim) {
-        let ContainerEntry { live_bytes, used_bytes, .. } = self.state.containers.get(victim.id);
+        let ContainerEntry { live_bytes, used_bytes, .. } =
+            self.core.state.containers.get(victim.id);
         if room_to_move_bytes(live_bytes, used_bytes) <= self.collection_room_bytes() {
             // It would be chosen for ever: more is in it than the tables say.
             return self.keep_victim(victim);

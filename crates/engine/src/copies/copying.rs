@@ -23,14 +23,14 @@ use crate::write::record::CHANGE_BYTES_MAX;
 impl Engine {
     /// From now on a chunk that more LBAs than that name is stored twice; 0: none is.
     pub fn copy_above(&mut self, references: u32) {
-        self.state.copies_above = references;
+        self.core.state.copies_above = references;
     }
 
     /// Lists the chunk if it needs a second copy and has none; its pages are here.
     pub(crate) fn note_popular(&mut self, pbn: Pbn) {
-        let entry = pbn_pba::get(&self.state.store, pbn);
-        let is_popular = entry.is_some_and(|entry| self.state.is_popular(entry.references));
-        if is_popular && second_copies::get(&self.state.store, pbn).is_none() {
+        let entry = pbn_pba::get(&self.core.state.store, pbn);
+        let is_popular = entry.is_some_and(|entry| self.core.state.is_popular(entry.references));
+        if is_popular && second_copies::get(&self.core.state.store, pbn).is_none() {
             self.copies.want(pbn);
         }
     }
@@ -38,20 +38,20 @@ impl Engine {
     /// Has the chunk looked at, its frame being damaged, if it has a second copy; its pages are
     /// here.
     pub(crate) fn suspect(&mut self, pbn: Pbn) {
-        if second_copies::get(&self.state.store, pbn).is_some() {
+        if second_copies::get(&self.core.state.store, pbn).is_some() {
             self.copies.suspect(pbn);
         }
     }
 
     /// Whether collection is to keep the second copy of this chunk, in its own open container.
     pub(crate) fn copy_may_move(&self, chunk: PbaEntry) -> bool {
-        let beside = self.placement.open_id(Stream::Collection) == Some(chunk.pba.container);
-        self.state.keeps_copy(chunk.references) && !beside
+        let beside = self.core.placement.open_id(Stream::Collection) == Some(chunk.pba.container);
+        self.core.state.keeps_copy(chunk.references) && !beside
     }
 
     /// Moves the chunk that is worked on further, or begins one.
     pub(crate) fn advance_copies(&mut self) -> bool {
-        if self.copies.reading || self.stopped.is_some() || self.checkpoints.last_is_asked {
+        if self.copies.reading || self.core.stopped.is_some() || self.checkpoints.last_is_asked {
             return false;
         }
         let Some(mut task) = self.next_task() else { return false };
@@ -83,24 +83,24 @@ impl Engine {
     /// Those that lack room go first.
     fn has_room_to_copy(&self) -> bool {
         let used_max = f64::from(WARN_PERCENT_DEFAULT[0]) / 100.0;
-        self.waiting.is_empty()
-            && self.placement.has_spare_container()
+        self.core.waiting.is_empty()
+            && self.core.placement.has_spare_container()
             && self.used_ratios().iter().all(|&used| used < used_max)
     }
 
     /// Gives a chunk its second copy; false while something is waited for.
     fn copy(&mut self, task: &mut Task) -> Result<bool, PageError> {
         let Some(entry) = self.wanted_entry(task.pbn)? else { return Ok(false) };
-        let has_copy = second_copies::get(&self.state.store, task.pbn).is_some()
+        let has_copy = second_copies::get(&self.core.state.store, task.pbn).is_some()
             && !self.copies.needs_another(task.pbn);
-        let Some(entry) = entry.filter(|entry| self.state.is_popular(entry.references)) else {
+        let Some(entry) = entry.filter(|entry| self.core.state.is_popular(entry.references)) else {
             return Ok(true);
         };
         if has_copy {
             return Ok(true);
         }
         let Some(found) = self.found_frame(task, entry.pba) else { return Ok(false) };
-        if !self.may_record() || self.placement.is_behind() {
+        if !self.may_record() || self.core.placement.is_behind() {
             task.frame = Some(found);
             return Ok(false);
         }
@@ -119,20 +119,21 @@ impl Engine {
     /// again some time.
     fn place_copy(&mut self, pbn: Pbn, found: &FoundFrame, fingerprint: Fingerprint) {
         let Some(frame) = &found.bytes else { return };
-        if !self.placement.has_spare_container() {
+        if !self.core.placement.has_spare_container() {
             return;
         }
         self.store_reserved(|engine| {
             // It has lived long, as what collection moves has.
-            let beside = engine.placement.open_id(Stream::Collection) == Some(found.pba.container);
+            let beside =
+                engine.core.placement.open_id(Stream::Collection) == Some(found.pba.container);
             let with_clients = beside || mutant!(CopyBesideChunk);
             let stream = if with_clients { Stream::Clients } else { Stream::Collection };
             let mut changes = Vec::new();
             let placed = Placed { frame, pbn, fingerprint };
-            if let Some(at) = engine.placement.place(stream, &placed, &mut changes) {
+            if let Some(at) = engine.core.placement.place(stream, &placed, &mut changes) {
                 changes.push(engine.copied(pbn, at, &fingerprint));
-                engine.counters.chunks_copied += 1;
-                engine.counters.frame_bytes_copied += u64::from(at.length_bytes);
+                engine.core.counters.chunks_copied += 1;
+                engine.core.counters.frame_bytes_copied += u64::from(at.length_bytes);
                 engine.record(&changes);
             }
         });
@@ -142,14 +143,14 @@ impl Engine {
     fn heal_from_copy(&mut self, task: &mut Task) -> Result<bool, PageError> {
         let pbn = task.pbn;
         let Some(entry) = self.wanted_entry(pbn)? else { return Ok(false) };
-        let copy = second_copies::get(&self.state.store, pbn);
+        let copy = second_copies::get(&self.core.state.store, pbn);
         let (Some(PbaEntry { pba, .. }), Some(copy)) = (entry, copy) else { return Ok(true) };
         if task.damaged_at != Some(pba) {
             let Some(found) = self.found_frame(task, pba) else { return Ok(false) };
             if self.fingerprint_of(&found, pbn).is_some() {
                 self.scrub.damage.clear(pbn, Evidence::Checksum);
                 if !self.scrub.damage.may_be_in(pba.container) {
-                    self.placement.space.mark_sound(pba.container);
+                    self.core.placement.space.mark_sound(pba.container);
                 }
                 return Ok(true);
             }
@@ -162,7 +163,7 @@ impl Engine {
         }
         if let Some(fingerprint) = self.fingerprint_of(&found, pbn) {
             self.record(&[self.moved(pbn, copy, &fingerprint)]);
-            self.counters.chunks_healed += 1;
+            self.core.counters.chunks_healed += 1;
         } else {
             self.scrub.damage.note(pbn, pba.container, Evidence::Checksum);
             if found.bytes.is_some() {
@@ -175,18 +176,18 @@ impl Engine {
     /// What the tables say of a chunk; the outer None while pages are on their way.
     fn wanted_entry(&mut self, pbn: Pbn) -> Result<Option<Option<PbaEntry>>, PageError> {
         let mut wanted = Wanted::default();
-        let here = self.state.want_move(pbn, &mut wanted);
+        let here = self.core.state.want_move(pbn, &mut wanted);
         self.hold_pages(wanted, |held| &mut held.copy);
         if !here? {
             return Ok(None);
         }
-        let entry = pbn_pba::get(&self.state.store, pbn);
-        Ok(Some(entry.filter(|entry| self.geometry.has_place(entry.pba))))
+        let entry = pbn_pba::get(&self.core.state.store, pbn);
+        Ok(Some(entry.filter(|entry| self.core.geometry.has_place(entry.pba))))
     }
 
     fn may_record(&mut self) -> bool {
         self.journal_has_room(4 * CHANGE_BYTES_MAX)
-            && !self.checkpoints.tables_are_behind(&self.state)
+            && !self.checkpoints.tables_are_behind(&self.core.state)
     }
 
     /// The fingerprint of the chunk, if its frame is the one that is meant and the chunk can be had
@@ -195,7 +196,7 @@ impl Engine {
         let bytes = found.bytes.as_deref()?;
         let header = frame::meant(bytes, pbn, found.pba.check)?;
         let here = Pba { offset_bytes: 0, ..found.pba };
-        entry_of(header, here, bytes, &self.geometry).map(|entry| entry.fingerprint)
+        entry_of(header, here, bytes, &self.core.geometry).map(|entry| entry.fingerprint)
     }
 
     /// The frame at `pba`; None while it is read.

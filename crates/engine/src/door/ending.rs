@@ -8,17 +8,18 @@ use crate::write::buffer::Work;
 impl Engine {
     /// Every write, flush and change that is under way is answered with `error`.
     pub(crate) fn fail_writing(&mut self, error: &RequestError) {
-        std::mem::take(&mut self.waiting).into_iter().for_each(|waiting| waiting.fail(error));
-        for mut write in std::mem::take(&mut self.quota_line.writes) {
+        std::mem::take(&mut self.core.waiting).into_iter().for_each(|waiting| waiting.fail(error));
+        for mut write in std::mem::take(&mut self.core.quota_line.writes) {
             write.fail(error);
         }
-        self.quota_line.let_go();
+        self.core.quota_line.let_go();
         self.hold_pages(Wanted::default(), |held| &mut held.quota);
         self.flushing.fail(error);
         self.collection.fail(error);
-        self.volumes.rolling_back.clear();
-        let copies = self.buffer.groups.iter().any(|group| matches!(group.work, Work::Copy(_)));
-        self.buffer.groups.iter_mut().for_each(|group| group.fail(error));
+        self.core.volumes.rolling_back.clear();
+        let copies =
+            self.core.buffer.groups.iter().any(|group| matches!(group.work, Work::Copy(_)));
+        self.core.buffer.groups.iter_mut().for_each(|group| group.fail(error));
         if copies {
             // Reads waited for what is not copied any more.
             self.reads.retry_parked();
@@ -29,17 +30,17 @@ impl Engine {
 impl Engine {
     /// Why the engine ends without having written everything out, if so.
     pub(crate) fn failure(&self) -> Option<RequestError> {
-        self.stopped.clone().filter(|error| *error != RequestError::StoreReadOnly)
+        self.core.stopped.clone().filter(|error| *error != RequestError::StoreReadOnly)
     }
 
     /// Whether another owner has the store: nothing is read, written or answered any more.
     pub(crate) fn is_fenced(&self) -> bool {
-        matches!(self.stopped, Some(RequestError::Fenced { .. }))
+        matches!(self.core.stopped, Some(RequestError::Fenced { .. }))
     }
 
     /// Another owner has the store: all are told so, whatever they asked for, and the engine ends.
     pub(crate) fn end_fenced(&mut self, error: &RequestError) {
-        self.intake.fence(error.clone());
+        self.core.intake.fence(error.clone());
         self.answer_all(error);
     }
 
@@ -52,7 +53,7 @@ impl Engine {
         self.walks.fail(error);
         self.enlarging.fail(error);
         self.evacuation.fail(error);
-        self.intake.take(&mut self.requests);
+        self.core.intake.take(&mut self.requests);
         self.requests.drain(..).for_each(|request| request.fail(error.clone()));
         if let Closing::Draining(waiters) = std::mem::replace(&mut self.closing, Closing::Closed) {
             waiters.into_iter().for_each(|done| done.fail(error.clone()));
@@ -66,7 +67,7 @@ impl Drop for Engine {
     /// are. Who asked for what it panicked over has been told by then ([`crate::door::done`]).
     fn drop(&mut self) {
         let error = RequestError::Closing;
-        self.intake.refuse(error.clone());
+        self.core.intake.refuse(error.clone());
         self.answer_all(&error);
     }
 }

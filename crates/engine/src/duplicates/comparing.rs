@@ -57,7 +57,7 @@ impl Engine {
         seen: &[Seen],
     ) -> Result<bool, PageError> {
         let candidates = self.candidates(fingerprints, seen);
-        let Some(group) = self.buffer.group_mut(id) else { return Ok(true) };
+        let Some(group) = self.core.buffer.group_mut(id) else { return Ok(true) };
         let mut due = Vec::new();
         group.compared.resize(candidates.len(), None);
         for (at, (slot, candidate)) in group.compared.iter_mut().zip(&candidates).enumerate() {
@@ -76,7 +76,7 @@ impl Engine {
         }
         self.begin_comparing(id, &due);
         // Where nothing can be read there is nothing to wait for.
-        Ok(!self.buffer.group(id).is_some_and(Group::is_comparing))
+        Ok(!self.core.buffer.group(id).is_some_and(Group::is_comparing))
     }
 
     /// What each chunk of a group may be a duplicate of.
@@ -107,7 +107,7 @@ impl Engine {
         let mut here = Ok(true);
         for (_, with) in due {
             if let (Candidate::Chunk(pbn), Ok(so_far)) = (with, &here) {
-                here = self.state.want_pba(*pbn, &mut wanted).map(|is_here| is_here & so_far);
+                here = self.core.state.want_pba(*pbn, &mut wanted).map(|is_here| is_here & so_far);
             }
         }
         self.hold_pages(wanted, |held| &mut held.compared);
@@ -118,7 +118,7 @@ impl Engine {
     /// of a small cache meanwhile would be looked for again, and push out those: for ever.
     pub(crate) fn awaits_candidates(&self, id: u64) -> bool {
         let is_due = |compared: &Compared| compared.outcome == Outcome::Due;
-        self.buffer.group(id).is_some_and(|group| group.compared.iter().flatten().any(is_due))
+        self.core.buffer.group(id).is_some_and(|group| group.compared.iter().flatten().any(is_due))
     }
 
     fn begin_comparing(&mut self, id: u64, due: &[(usize, Candidate)]) {
@@ -128,7 +128,7 @@ impl Engine {
             self.set_outcome(id, at, outcome);
         }
         let Due { chunks, image, frames, mut parts, waiting, places } = known;
-        if let Some(group) = self.buffer.group_mut(id) {
+        if let Some(group) = self.core.buffer.group_mut(id) {
             group.comparisons_out = chunks.len() + frames.len() + parts.len() + waiting;
         }
         for some in chunks.chunks(JOB_CHUNKS) {
@@ -146,22 +146,27 @@ impl Engine {
 
     pub(crate) fn read_known(&mut self, group: u64, span: Span) {
         let container = span.container;
-        let place = self.geometry.container_zone(container);
+        let place = self.core.geometry.container_zone(container);
         let (first_bytes, end_bytes) = (span.first_bytes, span.end_bytes);
         let slots: Vec<usize> = span.parts.iter().map(|part| part.at).collect();
         let Some((zone, start_bytes)) = place else {
             return slots.into_iter().for_each(|at| self.end_comparison(group, at, None));
         };
-        self.counters.comparison_reads += 1;
-        self.counters.comparison_bytes_read += u64::from(end_bytes - first_bytes);
-        self.counters.chunks_read_to_compare += slots.len() as u64;
-        self.placement.space.pin(container);
-        let ticket = self.frames.ticket();
-        span.parts.iter().for_each(|part| self.frames.expect(part.pbn, ticket));
+        self.core.counters.comparison_reads += 1;
+        self.core.counters.comparison_bytes_read += u64::from(end_bytes - first_bytes);
+        self.core.counters.chunks_read_to_compare += slots.len() as u64;
+        self.core.placement.space.pin(container);
+        let ticket = self.core.frames.ticket();
+        span.parts.iter().for_each(|part| self.core.frames.expect(part.pbn, ticket));
         let read = self.comparisons.begin_read(KnownRead { group, span, ticket });
         let offset_bytes = start_bytes + u64::from(first_bytes);
         let length_bytes = (end_bytes - first_bytes) as usize;
-        self.devices.read(zone, offset_bytes, length_bytes, Purpose::Known { read, container });
+        self.core.devices.read(
+            zone,
+            offset_bytes,
+            length_bytes,
+            Purpose::Known { read, container },
+        );
     }
 
     /// A stretch of a container has come; None when the device did not give it.
@@ -172,7 +177,7 @@ impl Engine {
         let Some(buf) = buf else {
             // Who reads these chunks is told. Here nothing is known of them, not even damage.
             return span.parts.iter().for_each(|part| {
-                self.frames.arrive(part.pbn, ticket, None);
+                self.core.frames.arrive(part.pbn, ticket, None);
                 self.end_comparison(group, part.at, None);
             });
         };
@@ -201,7 +206,7 @@ impl Engine {
     }
 
     fn submit_comparison(&mut self, job: CompareJob, known: Known) {
-        let slots = job.slots.iter().filter_map(|&at| self.buffer.slot(job.group, at));
+        let slots = job.slots.iter().filter_map(|&at| self.core.buffer.slot(job.group, at));
         let chunks: ChunkBatch = slots
             .filter_map(|slot| match &slot.data {
                 SlotData::Whole(chunk) => Some(chunk),
@@ -209,7 +214,7 @@ impl Engine {
             })
             .collect();
         let tag = self.comparisons.begin_job(job);
-        self.workers.submit(Job::Compare { tag, chunks, known });
+        self.core.workers.submit(Job::Compare { tag, chunks, known });
     }
 
     /// Workers have compared some slots.
@@ -232,7 +237,7 @@ impl Engine {
         let Some((frame, container)) = stored.frames.get(number) else { return };
         let (pbn, is_damaged) = (frame.place.pbn, comparison == Comparison::Damaged);
         if let Some(ticket) = stored.ticket {
-            self.frames.arrive(pbn, ticket, stored.bytes(frame).filter(|_| !is_damaged));
+            self.core.frames.arrive(pbn, ticket, stored.bytes(frame).filter(|_| !is_damaged));
         }
         if is_damaged {
             let bytes = stored.bytes(frame).unwrap_or_default();
@@ -250,13 +255,13 @@ impl Engine {
             None => Outcome::Unreadable,
         };
         self.set_outcome(id, at, outcome);
-        if let Some(group) = self.buffer.group_mut(id) {
+        if let Some(group) = self.core.buffer.group_mut(id) {
             group.comparisons_out -= 1;
         }
     }
 
     fn set_outcome(&mut self, id: u64, at: usize, outcome: Outcome) {
-        let group = self.buffer.group_mut(id);
+        let group = self.core.buffer.group_mut(id);
         if let Some(Some(compared)) = group.and_then(|group| group.compared.get_mut(at)) {
             compared.outcome = outcome;
         }
@@ -264,8 +269,8 @@ impl Engine {
 
     /// What a read tells the caller, a comparison tells the list of what is damaged.
     fn note_damaged_candidate(&mut self, pbn: Pbn, container: ContainerId, evidence: Evidence) {
-        self.intake.expanding.damaged.fetch_add(1, Ordering::Relaxed);
-        let entry = pbn_pba::get(&self.state.store, pbn);
+        self.core.intake.expanding.damaged.fetch_add(1, Ordering::Relaxed);
+        let entry = pbn_pba::get(&self.core.state.store, pbn);
         // It may have been moved meanwhile, and its page may have left the cache.
         if entry.is_some_and(|entry| entry.pba.container == container) {
             self.scrub.damage.note(pbn, container, evidence);
@@ -285,21 +290,21 @@ impl Engine {
                 _ => None,
             },
         };
-        let is_strong = self.geometry.detection.kind.is_strong();
+        let is_strong = self.core.geometry.detection.kind.is_strong();
         match (compared.outcome, pbn) {
             (Outcome::Equal, Some(pbn)) => {
-                self.counters.lookups_equal += 1;
+                self.core.counters.lookups_equal += 1;
                 self.plan_duplicate(pbn, planned)
             }
             // A fingerprint that names the chunk is enough to make its frame anew.
             (Outcome::Damaged, Some(pbn)) if is_strong && self.scrub.damage.begin_heal(pbn) => {
-                self.counters.chunks_duplicate += 1;
+                self.core.counters.chunks_duplicate += 1;
                 Plan::Heal { pbn, frame: planned.next_frame() }
             }
             (outcome, _) => {
-                self.counters.lookups_differ += u64::from(outcome == Outcome::Differs);
-                self.counters.chunks_unique += 1;
-                self.counters.chunks_unindexed += 1;
+                self.core.counters.lookups_differ += u64::from(outcome == Outcome::Differs);
+                self.core.counters.chunks_unique += 1;
+                self.core.counters.chunks_unindexed += 1;
                 Plan::Aside { pbn: self.allocate_pbn(), frame: planned.next_frame() }
             }
         }
@@ -338,10 +343,10 @@ mod tests {
             volume
         });
         let fingerprint = Fingerprinter::new(FingerprintKind::Md5).one(&chunk).unwrap();
-        let pbn = engine.state.hash.lookup(&engine.state.store, &fingerprint).unwrap();
+        let pbn = engine.core.state.hash.lookup(&engine.core.state.store, &fingerprint).unwrap();
         for (lba, references, asides) in [(1, REFERENCES_FULL - 1, 0), (2, REFERENCES_FULL, 1)] {
-            let entry = pbn_pba::get(&engine.state.store, pbn).unwrap();
-            pbn_pba::set(&mut engine.state.store, pbn, PbaEntry { references, ..entry });
+            let entry = pbn_pba::get(&engine.core.state.store, pbn).unwrap();
+            pbn_pba::set(&mut engine.core.state.store, pbn, PbaEntry { references, ..entry });
             let (read, stats) = beside(&mut engine, &client, |client| {
                 client.write_at(&volume, lba * 4096, &chunk).unwrap();
                 client.flush_blocking().unwrap();
@@ -351,7 +356,7 @@ mod tests {
             });
             assert!(read == chunk, "other bytes at {references}");
             assert_eq!(stats.counters.chunks_unindexed, asides, "at {references}");
-            let after = pbn_pba::get(&engine.state.store, pbn).unwrap();
+            let after = pbn_pba::get(&engine.core.state.store, pbn).unwrap();
             assert_eq!(after.references, REFERENCES_FULL, "at {references}");
         }
     }

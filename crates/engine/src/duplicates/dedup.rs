@@ -28,11 +28,11 @@ use crate::write::slot::Plan;
 impl Engine {
     /// Queues a volume's switch, or what has to come before.
     pub(crate) fn accept_dedup(&mut self, verb: SetDedup, done: Done<VolumeInfo>) {
-        if verb.dedup == Dedup::On || self.geometry.detection.asides {
+        if verb.dedup == Dedup::On || self.core.geometry.detection.asides {
             let queued = self.set_dedup(&verb);
             return self.queue_of(queued, done);
         }
-        match self.volumes.volume(&verb.name) {
+        match self.core.volumes.volume(&verb.name) {
             Ok(_) => {
                 let then = Then::LeaveAside(verb, done);
                 self.enlarging.wishes.push_back(Wish::Geometry(then));
@@ -43,7 +43,7 @@ impl Engine {
 
     /// From now on `auto` chooses what to look for after so many chunks of a volume.
     pub fn judge_duplicates_every(&mut self, chunks: u64) {
-        self.volumes.seeking.judge_every(chunks);
+        self.core.volumes.seeking.judge_every(chunks);
     }
 
     /// Says which chunks of a group are looked for, once, when it is its turn: groups before it
@@ -57,8 +57,8 @@ impl Engine {
 
     /// Says so as it would be chosen now.
     pub(crate) fn mark_sought(&mut self, group: u64) {
-        let seeking = &self.volumes.seeking;
-        let Some(group) = self.buffer.group_mut(group) else { return };
+        let seeking = &self.core.volumes.seeking;
+        let Some(group) = self.core.buffer.group_mut(group) else { return };
         if seeking.is_of_all() && !group.has_unindexed {
             return;
         }
@@ -71,8 +71,8 @@ impl Engine {
     /// Whether a group has chunks that are not looked for, and the geometry does not say yet that
     /// a store may have such: then it is made to say so first.
     pub(crate) fn awaits_mark_of_asides(&mut self, group: u64) -> bool {
-        let has_unindexed = self.buffer.group(group).is_some_and(|group| group.has_unindexed);
-        if !has_unindexed || self.geometry.detection.asides {
+        let has_unindexed = self.core.buffer.group(group).is_some_and(|group| group.has_unindexed);
+        if !has_unindexed || self.core.geometry.detection.asides {
             return false;
         }
         if !self.enlarging.marks_asides() {
@@ -83,11 +83,11 @@ impl Engine {
 
     /// `auto` learns what the chunks of a group have turned out to be.
     pub(crate) fn note_planned(&mut self, group: u64, plans: &[Plan]) {
-        let seeking = &mut self.volumes.seeking;
+        let seeking = &mut self.core.volumes.seeking;
         if seeking.is_of_all() {
             return;
         }
-        let Some(group) = self.buffer.group(group) else { return };
+        let Some(group) = self.core.buffer.group(group) else { return };
         // What writers keep from being looked for says nothing of what looking is worth.
         for (slot, plan) in group.slots().iter().zip(plans).filter(|(slot, _)| !slot.unindexed) {
             let Some(fingerprint) = &slot.fingerprint else { continue };
@@ -98,8 +98,8 @@ impl Engine {
 
     fn set_dedup(&mut self, verb: &SetDedup) -> QueuedOf {
         let SetDedup { ref name, dedup } = *verb;
-        let id = self.volumes.volume(name)?.id;
-        self.volumes.seeking.set(id, dedup);
+        let id = self.core.volumes.volume(name)?.id;
+        self.core.volumes.seeking.set(id, dedup);
         Ok((vec![Change::SetDedup { id, dedup }], id))
     }
 }

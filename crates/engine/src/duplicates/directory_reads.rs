@@ -42,13 +42,14 @@ impl Engine {
         seen: &[Seen],
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
-        let group = self.buffer.group(id).map_or(&[][..], Group::slots);
+        let group = self.core.buffer.group(id).map_or(&[][..], Group::slots);
         let count = group.iter().filter(|slot| slot.fingerprint.is_some()).count() as u64;
-        let pops = (self.lookups.popped_ahead + count).min(self.checkpoints.free_pbns(&self.state));
-        let mut here = self.state.want_free_pop(pops, wanted)?;
-        let doubtful = self.placement.space.has_damaged();
+        let pops =
+            (self.lookups.popped_ahead + count).min(self.checkpoints.free_pbns(&self.core.state));
+        let mut here = self.core.state.want_free_pop(pops, wanted)?;
+        let doubtful = self.core.placement.space.has_damaged();
         for pbn in seen.iter().filter(|_| doubtful).filter_map(Seen::stored) {
-            here &= self.state.want_pba(pbn, wanted).unwrap_or(true);
+            here &= self.core.state.want_pba(pbn, wanted).unwrap_or(true);
         }
         if !here || self.awaits_candidates(id) || seen.contains(&Seen::Missing) {
             // All pages are held, or they might take turns in being here. What is denied has none.
@@ -68,24 +69,24 @@ impl Engine {
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
         if let Some(listed) = self.directories.find(fingerprint) {
-            match self.state.want_pba(listed.entry.pbn, wanted) {
+            match self.core.state.want_pba(listed.entry.pbn, wanted) {
                 Ok(false) => return Ok(false),
                 Ok(true) if self.listed_chunk(fingerprint).is_some() => return Ok(true),
                 // Not there any more, or its page is damaged: the table knows.
                 _ => self.directories.forget(fingerprint),
             }
         }
-        self.state.want_lookup(fingerprint, wanted)
+        self.core.state.want_lookup(fingerprint, wanted)
     }
 
     /// The chunk that a directory names, if it is still where the directory says; its page is here.
     fn listed_chunk(&self, fingerprint: &Fingerprint) -> Option<Pbn> {
         let listed = self.directories.find(fingerprint)?;
-        let life = self.state.containers.get(listed.container);
+        let life = self.core.state.containers.get(listed.container);
         let is_alive = (life.state, life.sequence) == (ContainerState::Sealed, listed.sequence);
         let pbn = listed.entry.pbn;
         // What is aside stays out of all look-ups: the next duplicate would not find it.
-        let entry = pbn_pba::get(&self.state.store, pbn).filter(|entry| !entry.aside)?;
+        let entry = pbn_pba::get(&self.core.state.store, pbn).filter(|entry| !entry.aside)?;
         let is_there = entry.pba.is_place_of(listed.entry.place(listed.container));
         (is_alive && is_there).then_some(pbn)
     }
@@ -97,15 +98,15 @@ impl Engine {
             return seen;
         }
         let Some(pbn) = self.listed_chunk(fingerprint) else { return seen };
-        self.counters.chunks_found_by_directory += 1;
+        self.core.counters.chunks_found_by_directory += 1;
         Seen::Stored(pbn)
     }
 
     /// A dead chunk in a container that is damaged may have no frame any more: it is listed as
     /// damaged, so that the next write of it has it stored. Its page is here.
     pub(crate) fn doubt_dead(&mut self, pbn: Pbn) {
-        if let Some(PbaEntry { references: 0, pba, .. }) = pbn_pba::get(&self.state.store, pbn)
-            && self.placement.space.is_damaged(pba.container)
+        if let Some(PbaEntry { references: 0, pba, .. }) = pbn_pba::get(&self.core.state.store, pbn)
+            && self.core.placement.space.is_damaged(pba.container)
         {
             self.scrub.damage.note(pbn, pba.container, Evidence::Checksum);
         }
@@ -113,7 +114,7 @@ impl Engine {
 
     /// Remembers which chunks of a group were not seen at first sight.
     pub(crate) fn mark_far(&mut self, id: u64, seen: &[Seen]) {
-        let Some(group) = self.buffer.group_mut(id) else { return };
+        let Some(group) = self.core.buffer.group_mut(id) else { return };
         let slots = group.slots_mut().iter_mut().filter(|slot| slot.sought_fingerprint().is_some());
         for (slot, _) in slots.zip(seen).filter(|(_, seen)| **seen == Seen::Missing) {
             slot.far = true;
@@ -124,7 +125,7 @@ impl Engine {
     pub(crate) fn follow_runs(&mut self, slots: &[Slot]) {
         // Of a weak kind's chunks a directory may name one that the table does not: a duplicate of
         // the other would not be found.
-        let is_exact = self.geometry.detection.kind.is_strong();
+        let is_exact = self.core.geometry.detection.kind.is_strong();
         if self.directories.reading || self.checkpoints.last_is_asked || !is_exact {
             return;
         }
@@ -133,7 +134,7 @@ impl Engine {
             let (Plan::Duplicate(pbn), SlotData::Whole(_)) = (slot.plan, &slot.data) else {
                 continue;
             };
-            let Some(entry) = pbn_pba::get(&self.state.store, pbn) else { continue };
+            let Some(entry) = pbn_pba::get(&self.core.state.store, pbn) else { continue };
             let container = entry.pba.container;
             match runs.iter_mut().rev().find(|(of, _)| *of == container) {
                 Some((_, length)) => *length += 1,
@@ -153,10 +154,10 @@ impl Engine {
         let ahead_min = ENTRIES_AHEAD.min(self.directories.entries_of_one_max());
         let mut ahead = 0;
         for container in (first.0..).take(1 + CONTAINERS_AHEAD as usize).map(ContainerId) {
-            let life = self.state.containers.get(container);
+            let life = self.core.state.containers.get(container);
             let is_there = life.state == ContainerState::Sealed
-                && !self.placement.is_in_memory(container)
-                && (container.0 as usize) < self.state.containers.len();
+                && !self.core.placement.is_in_memory(container)
+                && (container.0 as usize) < self.core.state.containers.len();
             if !is_there || ahead >= ahead_min {
                 return;
             }
@@ -174,15 +175,17 @@ impl Engine {
     }
 
     fn read_directory(&mut self, container: ContainerId, sequence: u32, tail_bytes: u32) {
-        let Some((zone, start_bytes)) = self.geometry.container_zone(container) else { return };
+        let Some((zone, start_bytes)) = self.core.geometry.container_zone(container) else {
+            return;
+        };
         if self.directories.reading || self.directories.entries_of_one_max() == 0 {
             return;
         }
         self.directories.reading = true;
-        self.placement.space.pin(container);
+        self.core.placement.space.pin(container);
         let offset_bytes = start_bytes + u64::from(CONTAINER_BYTES - tail_bytes);
         let purpose = Purpose::Directory { container, sequence };
-        self.devices.read(zone, offset_bytes, tail_bytes as usize, purpose);
+        self.core.devices.read(zone, offset_bytes, tail_bytes as usize, purpose);
     }
 
     /// The end of a container has come; None when the device did not give it.
@@ -192,22 +195,24 @@ impl Engine {
         sequence: u32,
         tail: Option<&AlignedBuf>,
     ) {
-        self.placement.space.unpin(container);
+        self.core.placement.space.unpin(container);
         self.directories.reading = false;
         let tail = tail.map_or(&[][..], |tail| &tail[..]);
-        let found = footer(container, sequence, self.geometry.uuid, tail).ok();
+        let found = footer(container, sequence, self.core.geometry.uuid, tail).ok();
         let listed = found.as_ref().and_then(|found| directory_in_tail(found, tail));
         let tail_start = CONTAINER_BYTES - tail.len() as u32;
         let start = found.map(|found| directory_range(&found).start);
-        if let Some(start) = start.filter(|&start| start < tail_start && self.stopped.is_none()) {
+        if let Some(start) =
+            start.filter(|&start| start < tail_start && self.core.stopped.is_none())
+        {
             let tail_bytes = (CONTAINER_BYTES - start).next_multiple_of(BLOCK_BYTES as u32);
             return self.read_directory(container, sequence, tail_bytes);
         }
         let entries = listed.and_then(Result::ok);
-        self.counters.directories_read += 1;
+        self.core.counters.directories_read += 1;
         self.directories.hold(container, sequence, entries.unwrap_or_default());
         let followed = self.directories.followed.filter(|_| !self.checkpoints.last_is_asked);
-        if let Some(first) = followed.filter(|_| self.stopped.is_none()) {
+        if let Some(first) = followed.filter(|_| self.core.stopped.is_none()) {
             self.follow_run(first, Some(container));
         }
     }

@@ -29,10 +29,10 @@ impl Engine {
     /// Does what is due, as far as its pages are here.
     pub(crate) fn advance_hash(&mut self) -> bool {
         let worth_pages = self.pages_worth_a_merge();
-        self.state.hash.merge_while_it_gives(worth_pages);
+        self.core.state.hash.merge_while_it_gives(worth_pages);
         let mut moved = false;
         for _ in 0..STEPS_MAX {
-            if self.stopped.is_some() || !self.hash_work_may_go_on() {
+            if self.core.stopped.is_some() || !self.hash_work_may_go_on() {
                 break;
             }
             match self.hash_step() {
@@ -47,19 +47,19 @@ impl Engine {
     }
 
     fn hash_step(&mut self) -> Result<bool, PageError> {
-        if self.state.store.awaits(&self.held_pages.hash) {
+        if self.core.state.store.awaits(&self.core.held_pages.hash) {
             return Ok(false);
         }
-        let begins = self.state.hash.round_is_due();
+        let begins = self.core.state.hash.round_is_due();
         let spare_blocks = if begins { self.spare_blocks_of_round() } else { 0 };
         let mut wanted = Wanted::default();
-        let here = self.state.want_hash_work(spare_blocks, &mut wanted);
-        self.counters.merge_reads += wanted.reads.len() as u64;
+        let here = self.core.state.want_hash_work(spare_blocks, &mut wanted);
+        self.core.counters.merge_reads += wanted.reads.len() as u64;
         self.hold_pages(wanted, |held| &mut held.hash);
         if here? {
-            self.state.hash.work(&mut self.state.store);
+            self.core.state.hash.work(&mut self.core.state.store);
             self.checkpoints.merge_rounds = 0;
-            if self.state.hash.merge_gives_pages() {
+            if self.core.state.hash.merge_gives_pages() {
                 // What it has removed comes back by checkpoints.
                 self.checkpoints.relieved();
             }
@@ -72,7 +72,7 @@ impl Engine {
     /// For how many pages that come back the merge is to go on although little is young: entries
     /// and what takes them back stand side by side in young pages, and in no bucket.
     fn pages_worth_a_merge(&self) -> Option<u64> {
-        let blocks = self.geometry.tables_blocks();
+        let blocks = self.core.geometry.tables_blocks();
         if self.waits_for_blocks() {
             return Some(blocks / WAITED_FOR_PART);
         }
@@ -82,8 +82,8 @@ impl Engine {
 
     /// Whether a merge may still give back blocks that a write waits for.
     pub(crate) fn merge_may_give_blocks(&self) -> bool {
-        self.state.hash.merge_gives_pages()
-            && self.state.hash.work_is_due()
+        self.core.state.hash.merge_gives_pages()
+            && self.core.state.hash.work_is_due()
             && (self.hash_work_has_room() || self.checkpoints.merge_relief_may_come())
     }
 
@@ -92,15 +92,15 @@ impl Engine {
     }
 
     fn hash_work_is_next(&self) -> bool {
-        self.state.hash.work_is_due()
+        self.core.state.hash.work_is_due()
             && !self.checkpoints.last_is_asked
-            && !self.checkpoints.tables_are_behind(&self.state)
+            && !self.checkpoints.tables_are_behind(&self.core.state)
     }
 
     fn hash_work_has_room(&self) -> bool {
-        let promised_blocks = self.intake.lock().space.promised_chunks() * PAGES_PER_CHUNK_MAX;
-        let needed_blocks = promised_blocks + self.state.hash.pages_per_step();
-        self.checkpoints.room_blocks(&self.state) >= needed_blocks
+        let promised_blocks = self.core.intake.lock().space.promised_chunks() * PAGES_PER_CHUNK_MAX;
+        let needed_blocks = promised_blocks + self.core.state.hash.pages_per_step();
+        self.checkpoints.room_blocks(&self.core.state) >= needed_blocks
     }
 
     /// Whether a merge waits for blocks that checkpoints may bring back.
@@ -120,17 +120,17 @@ impl Engine {
     /// Blocks that are neither promised nor kept. Until doors are told how many a round that
     /// begins leaves, they are promised nothing more.
     fn spare_blocks_of_round(&mut self) -> u64 {
-        let mut intake = self.intake.lock();
+        let mut intake = self.core.intake.lock();
         let promised_chunks = intake.space.promised_chunks();
-        self.published.chunks = intake.space.withhold_chunks();
+        self.core.published.chunks = intake.space.withhold_chunks();
         drop(intake);
         let kept = promised_chunks * PAGES_PER_CHUNK_MAX + self.checkpoints.reserve_blocks();
-        self.checkpoints.room_blocks(&self.state).saturating_sub(kept)
+        self.checkpoints.room_blocks(&self.core.state).saturating_sub(kept)
     }
 
     /// Whether groups must wait for a checkpoint, or for young entries to be merged.
     pub(crate) fn groups_wait_for_tables(&self) -> bool {
-        self.checkpoints.tables_are_behind(&self.state)
-            || self.state.hash.is_behind() && self.hash_work_may_go_on()
+        self.checkpoints.tables_are_behind(&self.core.state)
+            || self.core.state.hash.is_behind() && self.hash_work_may_go_on()
     }
 }

@@ -54,25 +54,27 @@ impl Engine {
     ) -> Outcome {
         let pbn = match with {
             Candidate::Chunk(pbn) => pbn,
-            Candidate::Slot(slot) => return find_buffered(self.buffer.slot(id, slot), at, due),
+            Candidate::Slot(slot) => {
+                return find_buffered(self.core.buffer.slot(id, slot), at, due);
+            }
         };
         if let Some(slot) = self.pending_of(id, at, pbn) {
             return find_buffered(Some(slot), at, due);
         }
-        let entry = pbn_pba::get(&self.state.store, pbn);
-        let Some(entry) = entry.filter(|entry| self.geometry.has_place(entry.pba)) else {
+        let entry = pbn_pba::get(&self.core.state.store, pbn);
+        let Some(entry) = entry.filter(|entry| self.core.geometry.has_place(entry.pba)) else {
             return Outcome::Unreadable;
         };
         if entry.references >= REFERENCES_FULL {
             return Outcome::Full;
         }
         let pba = entry.pba;
-        if let Some(frame) = self.frames.get(pbn) {
-            self.counters.frames_hit_to_compare += 1;
+        if let Some(frame) = self.core.frames.get(pbn) {
+            self.core.counters.frames_hit_to_compare += 1;
             due.frame_in_memory(at, pbn, pba, &frame);
             return Outcome::UnderWay;
         }
-        match self.placement.read(pba) {
+        match self.core.placement.read(pba) {
             Some(frame) => due.frame_in_memory(at, pbn, pba, &frame),
             None => self.find_on_device(id, SpanPart { at, pba, pbn, has_copy: false }, due),
         }
@@ -86,11 +88,11 @@ impl Engine {
             Found::Here(buf, start) => {
                 let start = start as usize;
                 let frame = buf.get(start..start + pba.length_bytes as usize).unwrap_or_default();
-                self.counters.frames_ahead_to_compare += 1;
+                self.core.counters.frames_ahead_to_compare += 1;
                 due.frame_in_memory(at, pbn, pba, frame);
             }
             Found::Coming(place) => {
-                self.counters.frames_ahead_to_compare += 1;
+                self.core.counters.frames_ahead_to_compare += 1;
                 self.ahead.wait(place, id, part);
                 self.ahead.used(pba);
                 due.waiting += 1;
@@ -101,9 +103,9 @@ impl Engine {
 
     /// The pending chunk of a fingerprint, of a group that has been planned, and its slot.
     pub(crate) fn pending_chunk(&self, fingerprint: &Fingerprint) -> Option<(Pbn, &Slot)> {
-        let hash = self.state.hash.hash_of(fingerprint);
-        let place = self.lookups.pending.find(hash, fingerprint, &self.buffer)?;
-        let slot = self.buffer.slot(place.group(), place.slot())?;
+        let hash = self.core.state.hash.hash_of(fingerprint);
+        let place = self.lookups.pending.find(hash, fingerprint, &self.core.buffer)?;
+        let slot = self.core.buffer.slot(place.group(), place.slot())?;
         match slot.plan {
             Plan::New { pbn, .. } => Some((pbn, slot)),
             _ => None,
@@ -112,7 +114,7 @@ impl Engine {
 
     /// The chunk on its way that is this slot's candidate, unless it is stored by now.
     fn pending_of(&self, id: u64, at: usize, pbn: Pbn) -> Option<&Slot> {
-        let fingerprint = self.buffer.slot(id, at)?.fingerprint.as_ref()?;
+        let fingerprint = self.core.buffer.slot(id, at)?.fingerprint.as_ref()?;
         let (pending, slot) = self.pending_chunk(fingerprint)?;
         (pending == pbn).then_some(slot)
     }

@@ -28,7 +28,7 @@ enum Next {
 
 impl Engine {
     pub(crate) fn accept_evacuate(&mut self, asked: Asked<EvacuateZone>) {
-        match &self.stopped {
+        match &self.core.stopped {
             Some(error) => asked.done.fail(error.clone()),
             None => self.collection.evacuations.push_back((asked.verb.zone, asked.done)),
         }
@@ -40,7 +40,7 @@ impl Engine {
             if self.is_retiring() {
                 return done.fail(cannot("it is being taken out"));
             }
-            self.placement.space.open_zone(zone);
+            self.core.placement.space.open_zone(zone);
             self.evacuation.leaving = None;
         }
         done.reply(());
@@ -48,10 +48,10 @@ impl Engine {
 
     pub(crate) fn list_zones(&self) -> Vec<ZoneInfo> {
         let info = |zone: u16| {
-            let containers = self.geometry.containers_of(zone);
+            let containers = self.core.geometry.containers_of(zone);
             let ZoneUse { in_use, quarantined, live_bytes, .. } =
-                self.placement.space.zone_use(zone);
-            let state = match self.geometry.has_data_zone(zone) {
+                self.core.placement.space.zone_use(zone);
+            let state = match self.core.geometry.has_data_zone(zone) {
                 false => ZoneState::Gone,
                 true if self.evacuation.zone() == Some(zone) => ZoneState::Leaving,
                 true => ZoneState::InUse,
@@ -66,7 +66,7 @@ impl Engine {
                 live_bytes,
             }
         };
-        (0..self.geometry.data.len() as u16).map(info).collect()
+        (0..self.core.geometry.data.len() as u16).map(info).collect()
     }
 
     /// The next container of a zone that is to be emptied, if somebody waits for it. One for which
@@ -92,20 +92,20 @@ impl Engine {
         done: Done<CollectStep>,
         collected: Option<CollectedContainer>,
     ) {
-        let containers = self.geometry.containers_of(zone);
-        let until_sequence = self.placement.next_sequence();
+        let containers = self.core.geometry.containers_of(zone);
+        let until_sequence = self.core.placement.next_sequence();
         let next = CollectPosition { from_sequence: 0, until_sequence };
         done.reply(CollectStep {
             next: collected.map(|_| next),
             collected,
-            containers_used: self.placement.space.zone_use(zone).in_use,
+            containers_used: self.core.placement.space.zone_use(zone).in_use,
             containers: u64::from(containers.end - containers.start),
         });
     }
 
     /// Whether the container is in a zone that leaves: to collect it gives back no room.
     pub(crate) fn is_leaving(&self, id: ContainerId) -> bool {
-        let containers = |zone| self.geometry.containers_of(zone);
+        let containers = |zone| self.core.geometry.containers_of(zone);
         self.evacuation.zone().is_some_and(|zone| containers(zone).contains(&id.0))
     }
 
@@ -113,11 +113,11 @@ impl Engine {
         if self.evacuation.zone() != Some(zone) && !self.leave(zone)? {
             return Ok(Next::Waits);
         }
-        let all = self.geometry.containers_of(zone);
+        let all = self.core.geometry.containers_of(zone);
         let start = self.evacuation.leaving.map_or(all.start, |(_, from)| from);
         let (mut from, mut waits) = (start, false);
-        while let Some(id) = self.placement.space.sealed_in(from..all.end) {
-            if !self.placement.is_in_memory(id) {
+        while let Some(id) = self.core.placement.space.sealed_in(from..all.end) {
+            if !self.core.placement.is_in_memory(id) {
                 if self.can_leave(id) {
                     let first = if waits { start } else { id.0 };
                     self.evacuation.leaving = Some((zone, first));
@@ -136,13 +136,13 @@ impl Engine {
     /// Whether what lives in a container that gives back no room can be moved, and what other
     /// victims need is left.
     fn can_leave(&self, id: ContainerId) -> bool {
-        let ContainerEntry { live_bytes, used_bytes, .. } = self.state.containers.get(id);
+        let ContainerEntry { live_bytes, used_bytes, .. } = self.core.state.containers.get(id);
         let needed_bytes = room_to_move_bytes(live_bytes, used_bytes) + RESERVED_BYTES;
         live_bytes == 0 || self.collection_room_bytes() >= needed_bytes
     }
 
     fn medium_is_asked(&self) -> bool {
-        self.devices.allocation.zones().iter().any(|zone| zone.is_under_way)
+        self.core.devices.allocation.zones().iter().any(|zone| zone.is_under_way)
     }
 
     /// Opens no container in the zone from now on; false while what clients were promised needs it.
@@ -151,24 +151,25 @@ impl Engine {
         if !self.journal_has_room(CHANGES_OF_LEAVING * CHANGE_BYTES_MAX) {
             return Ok(false);
         }
-        let space = &self.placement.space;
+        let space = &self.core.placement.space;
         let elsewhere = space.free_containers() - space.free_containers_of(zone);
-        let all = self.geometry.containers_of(zone);
-        let usable_bytes = self.placement.usable_bytes();
-        let kept = RESERVED_BYTES.div_ceil(usable_bytes) + self.placement.open_in(&all) as u64;
+        let all = self.core.geometry.containers_of(zone);
+        let usable_bytes = self.core.placement.usable_bytes();
+        let kept = RESERVED_BYTES.div_ceil(usable_bytes) + self.core.placement.open_in(&all) as u64;
         let room_bytes = elsewhere.saturating_sub(kept) * usable_bytes;
-        let is_promised = elsewhere < kept || !self.intake.lock().space.lower_bytes(room_bytes);
+        let is_promised =
+            elsewhere < kept || !self.core.intake.lock().space.lower_bytes(room_bytes);
         if is_promised {
-            let comes = !self.buffer.groups.is_empty()
+            let comes = !self.core.buffer.groups.is_empty()
                 || space.quarantined_containers() > 0
                 || self.medium_is_asked();
             return if comes { Ok(false) } else { Err(RequestError::NoSpace) };
         }
-        self.published.bytes = self.published.bytes.min(room_bytes);
-        self.placement.space.close_zone(zone);
+        self.core.published.bytes = self.core.published.bytes.min(room_bytes);
+        self.core.placement.space.close_zone(zone);
         self.evacuation.leaving = Some((zone, all.start));
         let mut changes = Vec::new();
-        self.placement.open_elsewhere(&all, &mut changes);
+        self.core.placement.open_elsewhere(&all, &mut changes);
         if !changes.is_empty() {
             self.record(&changes);
         }
@@ -176,11 +177,11 @@ impl Engine {
     }
 
     fn check_can_leave(&self, zone: u16) -> Result<(), RequestError> {
-        if !self.geometry.has_data_zone(zone) {
+        if !self.core.geometry.has_data_zone(zone) {
             return Err(cannot("the store has no such data file"));
         }
-        if self.geometry.features.without_zone(zone).zones_gone.count_ones() as usize
-            == self.geometry.data.len()
+        if self.core.geometry.features.without_zone(zone).zones_gone.count_ones() as usize
+            == self.core.geometry.data.len()
         {
             return Err(RequestError::OnlyDataFile);
         }
@@ -188,9 +189,9 @@ impl Engine {
             let sentence = format!("data.{other} is being removed, and one is at a time");
             return Err(cannot(&sentence));
         }
-        let space = &self.placement.space;
+        let space = &self.core.placement.space;
         let elsewhere = space.reachable_containers() - space.free_containers_of(zone);
-        let room_bytes = elsewhere * self.placement.usable_bytes();
+        let room_bytes = elsewhere * self.core.placement.usable_bytes();
         let used_bytes = space.zone_use(zone).live_bytes;
         if used_bytes <= room_bytes {
             return Ok(());

@@ -21,13 +21,13 @@ use crate::grow::enlarging::Wish;
 impl Engine {
     pub(crate) fn accept_retire(&mut self, asked: Asked<RetireZone>) {
         let zone = asked.verb.zone;
-        if let Some(error) = &self.stopped {
+        if let Some(error) = &self.core.stopped {
             return asked.done.fail(error.clone());
         }
         if let Err(error) = self.check_can_retire(zone) {
             return asked.done.fail(error);
         }
-        let freed_record = self.placement.space.last_quarantined_in(zone);
+        let freed_record = self.core.placement.space.last_quarantined_in(zone);
         self.evacuation.retiring = Some(Retiring { asked, freed_record, mark_bytes: None });
     }
 
@@ -35,7 +35,7 @@ impl Engine {
         if self.evacuation.zone() != Some(zone) || self.is_retiring() {
             return Err(cannot("it is not being emptied, or is being taken out already"));
         }
-        match self.placement.space.zone_use(zone).in_use {
+        match self.core.placement.space.zone_use(zone).in_use {
             0 => Ok(()),
             left => Err(cannot(&format!("{left} of its containers hold something"))),
         }
@@ -49,7 +49,7 @@ impl Engine {
     /// Moves the zone that is taken out on.
     pub(crate) fn advance_retiring(&mut self) -> bool {
         let Some(retiring) = &self.evacuation.retiring else { return false };
-        let failure = self.stopped.clone();
+        let failure = self.core.stopped.clone();
         let failure = failure.or_else(|| self.closing_now().then_some(RequestError::Closing));
         if let Some(error) = failure {
             self.evacuation.fail(&error);
@@ -57,20 +57,20 @@ impl Engine {
         }
         let zone = retiring.asked.verb.zone;
         let Some(mark_bytes) = retiring.mark_bytes else {
-            let space = &self.placement.space;
+            let space = &self.core.placement.space;
             let waits = !space.is_known_durable(retiring.freed_record)
                 || space.is_zone_read(zone)
-                || self.devices.allocation.is_under_way(zone);
+                || self.core.devices.allocation.is_under_way(zone);
             if waits {
                 return false;
             }
-            let mark_bytes = self.journal.next().offset_bytes;
+            let mark_bytes = self.core.journal.next().offset_bytes;
             if let Some(retiring) = &mut self.evacuation.retiring {
                 retiring.mark_bytes = Some(mark_bytes);
             }
             return true;
         };
-        if self.journal.next().offset_bytes - self.journal.used_bytes() < mark_bytes {
+        if self.core.journal.next().offset_bytes - self.core.journal.used_bytes() < mark_bytes {
             let asks = !self.checkpoints.is_under_way() && !self.checkpoints.asked;
             if asks {
                 self.checkpoints.ask();
@@ -93,15 +93,15 @@ impl Engine {
 
     /// The geometry without the zone.
     pub(crate) fn geometry_without(&self, zone: u16) -> Geometry {
-        let features = self.geometry.features.without_zone(zone);
-        let gone = Geometry { features, ..self.geometry.clone() };
+        let features = self.core.geometry.features.without_zone(zone);
+        let gone = Geometry { features, ..self.core.geometry.clone() };
         Geometry { version: gone.version.max(gone.least_version()), ..gone }
     }
 
     /// Both blocks of the geometry say that the zone is gone.
     pub(crate) fn adopt_without(&mut self, zone: u16, geometry: Geometry) {
-        self.placement.space.retire_zone(zone, &geometry);
+        self.core.placement.space.retire_zone(zone, &geometry);
         self.evacuation.leaving = None;
-        self.geometry = geometry;
+        self.core.geometry = geometry;
     }
 }

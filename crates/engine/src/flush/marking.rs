@@ -17,7 +17,8 @@ impl Engine {
             && self.flushing.ticks >= TICKS_UNSYNCED_MAX
             && self.flushing.is_unmarked();
         // A close marks for itself, before its last root.
-        if !is_due || self.stopped.is_some() || self.closing_now() || !self.journal_has_room(0) {
+        if !is_due || self.core.stopped.is_some() || self.closing_now() || !self.journal_has_room(0)
+        {
             return false;
         }
         self.record_with(&[], self.flushing.durability_of_next(true));
@@ -26,7 +27,7 @@ impl Engine {
 
     /// Whether a record says of all others that they are durable; if there is room for one.
     pub(crate) fn is_marked(&self) -> bool {
-        self.flushing.told >= self.flushing.newest_change || !self.journal.fits(0)
+        self.flushing.told >= self.flushing.newest_change || !self.core.journal.fits(0)
     }
 
     /// Writes that record, or has made durable what it is to mark; true if that is new.

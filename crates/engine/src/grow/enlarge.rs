@@ -49,7 +49,7 @@ impl Engine {
         if self.enlarging.io_out {
             return false;
         }
-        if let Some(error) = self.stopped.clone() {
+        if let Some(error) = self.core.stopped.clone() {
             let any = self.enlarging.any();
             self.enlarging.fail(&error);
             return any;
@@ -63,9 +63,9 @@ impl Engine {
         if growth.steps.is_multiple_of(2) {
             let buf = AlignedBuf::padded(&growth.grown.encode());
             let offset_bytes = block * BLOCK_BYTES as u64;
-            self.devices.write(Zone::Superblock, offset_bytes, buf.into(), Purpose::Geometry);
+            self.core.devices.write(Zone::Superblock, offset_bytes, buf.into(), Purpose::Geometry);
         } else {
-            self.devices.sync(Zone::Superblock, Purpose::Geometry);
+            self.core.devices.sync(Zone::Superblock, Purpose::Geometry);
         }
         self.enlarging.io_out = true;
         self.enlarging.running = Some(Growth { steps: growth.steps + 1, ..growth });
@@ -105,7 +105,7 @@ impl Engine {
     fn may_be_recorded(&self, then: &Then) -> bool {
         match then {
             Then::Make(volume, _) => self.geometry_allows(volume),
-            Then::LeaveAside(..) | Then::GoOn => self.geometry.detection.asides,
+            Then::LeaveAside(..) | Then::GoOn => self.core.geometry.detection.asides,
             Then::HaveCodec(..) => self.geometry_knows_codecs(),
             Then::Reserve(_) => self.geometry_knows_reservations(),
         }
@@ -128,8 +128,8 @@ impl Engine {
         let wanted = match then {
             Then::Make(volume, _) => self.geometry_for(volume)?,
             Then::LeaveAside(..) | Then::GoOn => {
-                let detection = Detection { asides: true, ..self.geometry.detection };
-                Geometry { detection, ..self.geometry.clone() }
+                let detection = Detection { asides: true, ..self.core.geometry.detection };
+                Geometry { detection, ..self.core.geometry.clone() }
             }
             Then::HaveCodec(..) => self.geometry_with_feature(Features::VOLUME_CODECS),
             Then::Reserve(_) => self.geometry_with_feature(Features::VOLUME_RESERVATIONS),
@@ -139,8 +139,8 @@ impl Engine {
     }
 
     fn geometry_with_feature(&self, feature: u64) -> Geometry {
-        let features = self.geometry.features.with_incompatible(feature);
-        Geometry { features, ..self.geometry.clone() }
+        let features = self.core.geometry.features.with_incompatible(feature);
+        Geometry { features, ..self.core.geometry.clone() }
     }
 
     /// The geometry is durable in both its blocks.
@@ -150,16 +150,16 @@ impl Engine {
         self.checkpoints.ask();
         match after {
             After::Then(then) => {
-                self.geometry = grown;
+                self.core.geometry = grown;
                 self.go_on(then);
             }
             After::Removed(asked) => {
                 self.adopt_without(asked.verb.zone, grown);
-                asked.done.reply(self.geometry.clone());
+                asked.done.reply(self.core.geometry.clone());
             }
             After::Grown(done) => {
                 self.adopt(grown);
-                done.reply(self.geometry.clone());
+                done.reply(self.core.geometry.clone());
             }
         }
     }
@@ -172,10 +172,10 @@ impl Engine {
     ) -> Result<Geometry, RequestError> {
         let cannot = |reason: String| RequestError::CannotGrow { reason };
         let grown =
-            plan_growth(&self.geometry, options).map_err(|error| cannot(error.to_string()))?;
-        self.devices.grow(zones).map_err(|error| cannot(error.to_string()))?;
-        if let Err(error) = check_zones(&self.devices, &grown) {
-            self.devices.release_data_zones(self.geometry.data.len());
+            plan_growth(&self.core.geometry, options).map_err(|error| cannot(error.to_string()))?;
+        self.core.devices.grow(zones).map_err(|error| cannot(error.to_string()))?;
+        if let Err(error) = check_zones(&self.core.devices, &grown) {
+            self.core.devices.release_data_zones(self.core.geometry.data.len());
             return Err(cannot(error.to_string()));
         }
         Ok(grown)
@@ -183,12 +183,12 @@ impl Engine {
 
     /// From now on all that the grown store has may be used.
     fn adopt(&mut self, grown: Geometry) {
-        self.placement.space.grow(&grown);
-        self.state.containers.grow(grown.containers_total());
-        self.state.store.grow(grown.tables_blocks());
+        self.core.placement.space.grow(&grown);
+        self.core.state.containers.grow(grown.containers_total());
+        self.core.state.store.grow(grown.tables_blocks());
         self.checkpoints.dirty_pages_sure =
             dirty_pages_sure(grown.tables_bytes, self.lending.own_pages());
-        self.geometry = grown;
+        self.core.geometry = grown;
         self.checkpoints.relieved();
     }
 }

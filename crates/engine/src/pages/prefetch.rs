@@ -23,10 +23,10 @@ const CACHE_PART: usize = 4;
 impl Engine {
     /// Asks for the pages that the groups behind the first in their stage miss, each group once.
     pub(crate) fn prefetch_look_ups(&mut self, first: u64) {
-        let most = self.state.store.cache_pages() / CACHE_PART / self.buffer.group_slots;
+        let most = self.core.state.store.cache_pages() / CACHE_PART / self.core.buffer.group_slots;
         let from = self.lookups.asked_ahead.max(first + 1);
         let end = first + 1 + most.min(GROUPS_AHEAD) as u64;
-        let behind = self.buffer.groups.iter().skip_while(|group| group.id < from);
+        let behind = self.core.buffer.groups.iter().skip_while(|group| group.id < from);
         let due: Vec<u64> = behind
             .take_while(|group| group.id < end && group.stage == Stage::LookingUp)
             .map(|group| group.id)
@@ -35,11 +35,11 @@ impl Engine {
             self.lookups.asked_ahead = id + 1;
             // By what is known now; when its turn comes it is chosen anew.
             self.mark_sought(id);
-            let Some(group) = self.buffer.group(id) else { continue };
+            let Some(group) = self.core.buffer.group(id) else { continue };
             let made: Vec<Fingerprint> =
                 group.slots().iter().filter_map(Slot::sought_fingerprint).collect();
             let (mut seen, mut wanted) = (Vec::with_capacity(made.len()), Wanted::default());
-            let State { store, hash, .. } = &self.state;
+            let State { store, hash, .. } = &self.core.state;
             hash.look_up_group(store, made.iter(), &mut seen, |_, _| ());
             self.mark_far(id, &seen);
             for (fingerprint, _) in made.iter().zip(seen).filter(|(_, seen)| *seen == Seen::Missing)
@@ -52,7 +52,7 @@ impl Engine {
 
     /// Asks for the pages that applying a group will change, which has been looked up.
     pub(crate) fn prefetch_changes(&mut self, id: u64) {
-        let Some(group) = self.buffer.group(id) else { return };
+        let Some(group) = self.core.buffer.group(id) else { return };
         let known = |slot: &Slot| match slot.plan {
             Plan::Duplicate(pbn) => Some(pbn),
             _ => None,
@@ -63,19 +63,19 @@ impl Engine {
         leaves.dedup();
         let mut wanted = Wanted::default();
         for pbn in pbns {
-            let _ = self.state.want_pba(pbn, &mut wanted);
+            let _ = self.core.state.want_pba(pbn, &mut wanted);
         }
         for (volume, leaf) in leaves {
-            if self.state.is_live(volume) {
+            if self.core.state.is_live(volume) {
                 let tree = TreeId::volume(volume);
-                let _ = self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads);
+                let _ = self.core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads);
             }
         }
         self.ask_for(wanted);
     }
 
     fn ask_for(&mut self, wanted: Wanted) {
-        self.state.store.release_pins(wanted.pins);
+        self.core.state.store.release_pins(wanted.pins);
         self.submit_page_reads(wanted.reads);
     }
 }

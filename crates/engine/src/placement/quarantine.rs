@@ -11,8 +11,8 @@ use crate::engine::Engine;
 impl Engine {
     /// Hurries the next container out of quarantine while containers are short.
     pub(crate) fn advance_quarantine(&mut self) -> bool {
-        let Some(awaited) = self.placement.space.awaited_record() else { return false };
-        if self.stopped.is_some()
+        let Some(awaited) = self.core.placement.space.awaited_record() else { return false };
+        if self.core.stopped.is_some()
             || self.checkpoints.last_is_asked
             || !(self.free_containers_are_short() || self.evacuation_waits_for_quarantine())
         {

@@ -114,7 +114,7 @@ impl Engine {
         let mut wanted = Wanted::default();
         let walked = self.walk_extents(&request, &mut wanted);
         self.submit_page_reads(wanted.reads);
-        self.state.store.release_pins(wanted.pins);
+        self.core.state.store.release_pins(wanted.pins);
         match walked {
             Err(error) => request.done.fail(lacking_page(&error)),
             Ok(chunks) if chunks.is_empty() => self.reads.extents.push_back(request),
@@ -132,10 +132,10 @@ impl Engine {
         request: &ExtentsRequest,
         wanted: &mut Wanted,
     ) -> Result<Vec<(u64, bool)>, PageError> {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
         let first = request.offset_bytes / chunk_bytes;
         let end = (request.offset_bytes + request.length_bytes).div_ceil(chunk_bytes);
-        let mut copied = self.buffer.copies_to(request.volume.id);
+        let mut copied = self.core.buffer.copies_to(request.volume.id);
         if copied.any(|lbas| lbas.start < end && first < lbas.end) {
             // What it maps is known when it has been applied.
             return Ok(Vec::new());
@@ -150,7 +150,7 @@ impl Engine {
                 break;
             }
             let leaf = at / map_page::SLOTS as u64;
-            let found = match self.state.store.next_leaf(tree, leaf, &mut wanted.reads)? {
+            let found = match self.core.state.store.next_leaf(tree, leaf, &mut wanted.reads)? {
                 NextLeaf::Missing => break,
                 NextLeaf::End => end,
                 NextLeaf::Found(found) => leaf_start(found).clamp(at, end),
@@ -159,12 +159,12 @@ impl Engine {
                 break;
             }
             let leaf = found / map_page::SLOTS as u64;
-            if !self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
+            if !self.core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)? {
                 let leaves = (leaf + 1, end.div_ceil(map_page::SLOTS as u64));
                 let next = |state: &mut State, from, reads: &mut _| {
                     state.store.next_leaf(tree, from, reads)
                 };
-                self.state.want_ahead(&[tree], leaves, LEAVES_MAX, &mut wanted.reads, next);
+                self.core.state.want_ahead(&[tree], leaves, LEAVES_MAX, &mut wanted.reads, next);
                 break;
             }
             at = leaf_start(leaf + 1).min(end);
@@ -183,7 +183,7 @@ impl Engine {
         overlay: &Overlay,
         runs: &mut Runs,
     ) -> bool {
-        let holds = |lba| !lba_pbn::get(&self.state.store, tree, Lba(lba)).is_none();
+        let holds = |lba| !lba_pbn::get(&self.core.state.store, tree, Lba(lba)).is_none();
         let mut at = first;
         while at < end {
             let data = holds(at);
@@ -198,14 +198,14 @@ impl Engine {
 
     fn overlay(&self, volume: VolumeId, first: u64, end: u64) -> Overlay {
         let mut unmaps: Vec<(u64, u64)> =
-            self.buffer.unmaps(volume).map(|(_, start, stop)| (start, stop)).collect();
+            self.core.buffer.unmaps(volume).map(|(_, start, stop)| (start, stop)).collect();
         unmaps.sort_unstable();
-        Overlay { slots: self.buffer.slots_in(volume, first, end), unmaps }
+        Overlay { slots: self.core.buffer.slots_in(volume, first, end), unmaps }
     }
 
     /// Runs of chunks as runs of bytes, cut to what was asked.
     fn in_bytes(&self, request: &ExtentsRequest, chunks: &[(u64, bool)]) -> Vec<Extent> {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
         let end_bytes = request.offset_bytes + request.length_bytes;
         let mut run_end_bytes = request.offset_bytes / chunk_bytes * chunk_bytes;
         let mut at_bytes = request.offset_bytes;

@@ -20,22 +20,24 @@ impl Engine {
             && op.is_for_doors()
         {
             let (address, chunk) = ((op.volume.id, lba), (part.pbn, part.pba.check));
-            self.intake.lookaside.fill(address, op.as_of, chunk, frame);
+            self.core.intake.lookaside.fill(address, op.as_of, chunk, frame);
         }
     }
 
     /// The leaf in which a read begins, which is here, is copied for doors, if it is time.
     pub(crate) fn show_leaf(&self, op: &ReadOp, lba: Lba) {
         let (volume, leaf) = (op.volume.id, lba_pbn::place(lba).0);
-        if !op.is_for_doors() || !self.intake.lookaside.leaf_is_due((volume, leaf)) {
+        if !op.is_for_doors() || !self.core.intake.lookaside.leaf_is_due((volume, leaf)) {
             return;
         }
-        let Some(page) = self.state.store.page(TreeId::volume(volume), leaf) else { return };
+        let Some(page) = self.core.state.store.page(TreeId::volume(volume), leaf) else { return };
         let (first, mut left_out) = (leaf_start(leaf), SlotSet::default());
         let lbas = first..first + SLOTS as u64;
         if !mutant!(ShowsWhatIsBuffered) {
-            self.buffer.note_buffered(volume, lbas, |lba| left_out.add((lba - first) as usize));
+            self.core
+                .buffer
+                .note_buffered(volume, lbas, |lba| left_out.add((lba - first) as usize));
         }
-        self.intake.lookaside.fill_leaf((volume, leaf), op.as_of, page, left_out);
+        self.core.intake.lookaside.fill_leaf((volume, leaf), op.as_of, page, left_out);
     }
 }

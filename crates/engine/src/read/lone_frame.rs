@@ -15,22 +15,22 @@ impl Engine {
         pba: Pba,
         purpose: fn(Pba) -> Purpose,
     ) -> Option<FoundFrame> {
-        if let Some(frame) = self.placement.read(pba) {
+        if let Some(frame) = self.core.placement.read(pba) {
             return Some(FoundFrame { pba, bytes: Some(frame.into_owned()), in_memory: true });
         }
-        let Some((zone, start_bytes)) = self.geometry.container_zone(pba.container) else {
+        let Some((zone, start_bytes)) = self.core.geometry.container_zone(pba.container) else {
             return Some(FoundFrame { pba, bytes: None, in_memory: false });
         };
         let blocks = blocks_of(pba);
-        self.placement.space.pin(pba.container);
+        self.core.placement.space.pin(pba.container);
         let offset_bytes = start_bytes + u64::from(blocks.start);
-        self.devices.read(zone, offset_bytes, blocks.len(), purpose(pba));
+        self.core.devices.read(zone, offset_bytes, blocks.len(), purpose(pba));
         None
     }
 
     /// The frame at `pba` has come; None when the device did not give it.
     pub(crate) fn frame_found(&mut self, pba: Pba, buf: Option<AlignedBuf>) -> FoundFrame {
-        self.placement.space.unpin(pba.container);
+        self.core.placement.space.unpin(pba.container);
         let start = (pba.offset_bytes - blocks_of(pba).start) as usize;
         let end = start + pba.length_bytes as usize;
         let bytes = buf.and_then(|buf| buf.get(start..end).map(Into::into));

@@ -50,7 +50,7 @@ impl Engine {
         let window_bytes = self.ahead.window_bytes();
         let due = self.reads.streams.follow(volume.id, range, window_bytes);
         let Some(due) = due.filter(|_| !self.closing_now()) else { return };
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
         let offset_bytes = due.start / chunk_bytes * chunk_bytes;
         let end_bytes = due.end.min(volume.size_bytes());
         let length_bytes = end_bytes.saturating_sub(offset_bytes) as u32;
@@ -75,11 +75,11 @@ impl Engine {
         if is_long && let Some(source) = self.source_ahead(op, part) {
             return source;
         }
-        if let Some(frame) = self.frames.get(pbn) {
+        if let Some(frame) = self.core.frames.get(pbn) {
             return Source::Held(FrameBytes::Held(frame));
         }
-        if let Some(frame) = self.placement.read(pba) {
-            let kept = if op.is_for_doors() { self.frames.keep(pbn, &frame) } else { None };
+        if let Some(frame) = self.core.placement.read(pba) {
+            let kept = if op.is_for_doors() { self.core.frames.keep(pbn, &frame) } else { None };
             let held = kept.unwrap_or_else(|| HeldFrame::new(&frame));
             return Source::New(FrameBytes::Held(held));
         }
@@ -100,9 +100,9 @@ impl Engine {
                 let bytes = FrameBytes::Read { buf, offset_bytes, length_bytes };
                 if op.fills_cache()
                     && let Some(frame) = bytes.bytes()
-                    && let Some(held) = self.frames.keep(pbn, frame)
+                    && let Some(held) = self.core.frames.keep(pbn, frame)
                 {
-                    self.intake.lookaside.fill_name((pbn, pba.check), &held);
+                    self.core.intake.lookaside.fill_name((pbn, pba.check), &held);
                     // A reply that waits for its client holds a frame, then, and not a stretch.
                     return Some(Source::Ahead(FrameBytes::Held(held)));
                 }
@@ -113,16 +113,16 @@ impl Engine {
 
     /// Whether nothing need be read for a chunk that may be asked for soon.
     pub(crate) fn is_near(&self, pbn: Pbn, pba: Pba) -> bool {
-        let life = self.state.containers.get(pba.container);
-        self.frames.contains(pbn)
-            || self.placement.is_in_memory(pba.container)
+        let life = self.core.state.containers.get(pba.container);
+        self.core.frames.contains(pbn)
+            || self.core.placement.is_in_memory(pba.container)
             || !matches!(self.ahead.find(pba, life.sequence), Found::Absent)
     }
 
     /// Where a frame is as far as stretches go; taken from one only if it is as it is meant, its
     /// payload included if this `verifies`.
     pub(crate) fn found_ahead(&mut self, pbn: Pbn, pba: Pba, verifies: bool) -> Found {
-        let life = self.state.containers.get(pba.container);
+        let life = self.core.state.containers.get(pba.container);
         let found = self.ahead.find(pba, life.sequence);
         let Found::Here(buf, start) = &found else { return found };
         let start = *start as usize;
@@ -164,8 +164,8 @@ impl Engine {
             self.ahead.window_bytes().min(u64::from(self.ahead.of_comparisons.bytes)) as u32;
         let (mut at, mut left_bytes) = (from_bytes, window_bytes);
         for container in [first, ContainerId(first.0.saturating_add(1))] {
-            let life = self.state.containers.get(container);
-            if life.state != ContainerState::Sealed || self.placement.is_in_memory(container) {
+            let life = self.core.state.containers.get(container);
+            if life.state != ContainerState::Sealed || self.core.placement.is_in_memory(container) {
                 return;
             }
             let used_bytes = whole_blocks(life.used_bytes).min(CONTAINER_BYTES);
@@ -175,7 +175,7 @@ impl Engine {
             // In halves of a window, or what is left of the container.
             if lacks_bytes >= window_bytes / 2 || (lacks_bytes > 0 && end_bytes == used_bytes) {
                 // The frame that lies across the end of what is here is to be had as well.
-                let frame_bytes = frame_bytes_max(self.geometry.chunk_bytes as usize) as u32;
+                let frame_bytes = frame_bytes_max(self.core.geometry.chunk_bytes as usize) as u32;
                 let overlap_bytes = if start_bytes > at { frame_bytes } else { 0 };
                 let start_bytes = start_bytes.saturating_sub(overlap_bytes);
                 let first_bytes = start_bytes / BLOCK_BYTES as u32 * BLOCK_BYTES as u32;
@@ -191,20 +191,22 @@ impl Engine {
 
     fn read_stretch(&mut self, place: Place, end_bytes: u32) {
         let (container, first_bytes) = place;
-        let sequence = self.state.containers.get(container).sequence;
-        let Some((zone, start_bytes)) = self.geometry.container_zone(container) else { return };
+        let sequence = self.core.state.containers.get(container).sequence;
+        let Some((zone, start_bytes)) = self.core.geometry.container_zone(container) else {
+            return;
+        };
         if self.closing_now() || !self.ahead.begin(place, end_bytes, sequence) {
             return;
         }
-        self.placement.space.pin(container);
+        self.core.placement.space.pin(container);
         let offset_bytes = start_bytes + u64::from(first_bytes);
         let length_bytes = (end_bytes - first_bytes) as usize;
-        self.devices.read(zone, offset_bytes, length_bytes, Purpose::Ahead(place));
+        self.core.devices.read(zone, offset_bytes, length_bytes, Purpose::Ahead(place));
     }
 
     /// A stretch has come; None when the device did not give it.
     pub(crate) fn stretch_read(&mut self, place: Place, buf: Option<AlignedBuf>) {
-        self.placement.space.unpin(place.0);
+        self.core.placement.space.unpin(place.0);
         let Arrived { buf, waiting } = self.ahead.arrive(place, buf);
         self.reads.retry_parked();
         for some in waiting.chunk_by(|one, next| one.0 == next.0) {

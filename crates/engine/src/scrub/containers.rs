@@ -48,7 +48,7 @@ impl Engine {
     ) -> Progress {
         match at.phase {
             ContainerPhase::Choosing => self.choose_container(running, at),
-            ContainerPhase::Settling { mark } if !self.devices.written_before(mark) => {
+            ContainerPhase::Settling { mark } if !self.core.devices.written_before(mark) => {
                 Progress::Waits
             }
             ContainerPhase::Settling { .. } => self.read_container(running, at),
@@ -62,7 +62,7 @@ impl Engine {
                 Progress::Waits
             }
             ContainerPhase::Writing => {
-                if let Some((zone, _)) = self.geometry.container_zone(at.id) {
+                if let Some((zone, _)) = self.core.geometry.container_zone(at.id) {
                     self.scrub_sync(&mut running.io, zone);
                 }
                 at.phase = ContainerPhase::Syncing;
@@ -77,27 +77,28 @@ impl Engine {
 
     /// The next container that is not free. It is pinned: if it is freed, it is not written again.
     fn choose_container(&mut self, running: &mut Running, at: &mut ContainerScrub) -> Progress {
-        let containers = self.state.containers.len() as u32;
-        let in_use =
-            |id: &u32| self.state.containers.get(ContainerId(*id)).state != ContainerState::Free;
+        let containers = self.core.state.containers.len() as u32;
+        let in_use = |id: &u32| {
+            self.core.state.containers.get(ContainerId(*id)).state != ContainerState::Free
+        };
         let Some(id) = (at.from..containers).find(in_use) else {
             return Progress::Done(Some(ScrubPosition::Losses { volume: 0, leaf: 0 }));
         };
         at.id = ContainerId(id);
-        at.life = self.state.containers.get(at.id);
-        self.placement.space.pin(at.id);
+        at.life = self.core.state.containers.get(at.id);
+        self.core.placement.space.pin(at.id);
         running.counting = Some((at.id, false));
         at.length_bytes = CONTAINER_BYTES;
         if at.life.state == ContainerState::Open {
             self.list_open(at);
         }
-        at.phase = ContainerPhase::Settling { mark: self.devices.mark() };
+        at.phase = ContainerPhase::Settling { mark: self.core.devices.mark() };
         Progress::Moved
     }
 
     /// What the open container holds, as far as it has been handed to the device.
     fn list_open(&self, at: &mut ContainerScrub) {
-        let Some((handed_bytes, entries)) = self.placement.open_container(at.id) else {
+        let Some((handed_bytes, entries)) = self.core.placement.open_container(at.id) else {
             // It was left as it is when the store was opened, for a frame in it was damaged.
             at.length_bytes = at.life.used_bytes.next_multiple_of(BLOCK_BYTES as u32);
             at.directory_is_sound = false;
@@ -113,7 +114,7 @@ impl Engine {
         if at.length_bytes == 0 {
             return self.end_container(running, at, None);
         }
-        let Some((zone, start_bytes)) = self.geometry.container_zone(at.id) else {
+        let Some((zone, start_bytes)) = self.core.geometry.container_zone(at.id) else {
             return self.end_container(running, at, None);
         };
         at.filling = vec![0; at.length_bytes as usize];
@@ -140,7 +141,7 @@ impl Engine {
         at.image = Arc::new(std::mem::take(&mut at.filling));
         if at.is_sealed() {
             let ContainerEntry { sequence, .. } = at.life;
-            match directory_of(at.id, sequence, self.geometry.uuid, &at.image) {
+            match directory_of(at.id, sequence, self.core.geometry.uuid, &at.image) {
                 Ok(entries) => at.frames = entries.iter().map(Listed::from).collect(),
                 Err(_) => at.directory_is_sound = false,
             }
@@ -158,7 +159,7 @@ impl Engine {
         at: &ContainerScrub,
         mended: Option<bool>,
     ) -> Progress {
-        self.placement.space.unpin(at.id);
+        self.core.placement.space.unpin(at.id);
         running.counting = None;
         running.step.frames += at.frames_sound;
         let healed = mended == Some(true);
@@ -166,7 +167,7 @@ impl Engine {
             running.found(Problem::Directory { container: at.id.0 }, healed);
         }
         if let Some(unread_at) = at.unread_frames_at().filter(|_| !at.directory_is_sound)
-            && let Some((zone, start_bytes)) = self.geometry.container_zone(at.id)
+            && let Some((zone, start_bytes)) = self.core.geometry.container_zone(at.id)
         {
             let offset_bytes = start_bytes + u64::from(unread_at);
             running.found(Problem::Unreadable { zone: zone_name(zone), offset_bytes }, false);
@@ -176,14 +177,14 @@ impl Engine {
         }
         let is_judged = (at.directory_is_sound || healed) && !at.lacks_pages;
         if is_judged && !self.scrub.damage.is_in(at.id) {
-            self.placement.space.mark_sound(at.id);
+            self.core.placement.space.mark_sound(at.id);
         }
         Progress::Done(Some(ScrubPosition::Containers { container: at.id.0.saturating_add(1) }))
     }
 
     /// Whether the container is still what it was when it was chosen.
     pub(crate) fn is_in_life(&self, at: &ContainerScrub) -> bool {
-        let now = self.state.containers.get(at.id);
+        let now = self.core.state.containers.get(at.id);
         (now.state, now.sequence) == (at.life.state, at.life.sequence)
     }
 }

@@ -53,7 +53,7 @@ impl Engine {
             self.drop_damaged_copy(running, at, &frame);
             return Progress::Moved;
         }
-        let stored = pbn_pba::get(&self.state.store, frame.pbn);
+        let stored = pbn_pba::get(&self.core.state.store, frame.pbn);
         let Some(stored) = stored.filter(|stored| stored.pba.is_place_of(frame.pba(at.id))) else {
             if at.suspected == Some(frame.pbn) {
                 let (pbn, container) = (frame.pbn.0, at.id.0);
@@ -64,8 +64,8 @@ impl Engine {
         };
         let evidence = Evidence::of(at.bytes_of(&frame), frame.pbn, stored.pba.check);
         self.scrub.damage.note(frame.pbn, at.id, evidence);
-        let is_dead = stored.references == 0 && !self.buffer.held().contains(&frame.pbn);
-        let healed = self.stopped.is_none()
+        let is_dead = stored.references == 0 && !self.core.buffer.held().contains(&frame.pbn);
+        let healed = self.core.stopped.is_none()
             && self.journal_has_room(2 * CHANGE_BYTES_MAX)
             && (if is_dead {
                 self.forget_damaged(&frame)
@@ -78,9 +78,9 @@ impl Engine {
 
     /// Whether a chunk's second copy is still being looked at, to take the damaged frame's place.
     fn waits_for_copy(&mut self, at: &mut ContainerScrub, frame: &Listed) -> bool {
-        let stored = pbn_pba::get(&self.state.store, frame.pbn);
+        let stored = pbn_pba::get(&self.core.state.store, frame.pbn);
         let is_here = stored.is_some_and(|stored| stored.pba.is_place_of(frame.pba(at.id)));
-        let heals = is_here && frame.verdict == Verdict::Damaged && self.stopped.is_none();
+        let heals = is_here && frame.verdict == Verdict::Damaged && self.core.stopped.is_none();
         if heals && at.suspected != Some(frame.pbn) {
             at.suspected = Some(frame.pbn);
             self.suspect(frame.pbn);
@@ -90,7 +90,7 @@ impl Engine {
 
     /// The chunk itself is elsewhere, and gets another copy; one not seen stays until then.
     fn drop_damaged_copy(&mut self, running: &mut Running, at: &ContainerScrub, frame: &Listed) {
-        let copy = second_copies::get(&self.state.store, frame.pbn);
+        let copy = second_copies::get(&self.core.state.store, frame.pbn);
         if !copy.is_some_and(|copy| copy.is_place_of(frame.pba(at.id))) {
             return;
         }
@@ -98,7 +98,8 @@ impl Engine {
         if !was_read {
             self.copies.want_another(frame.pbn);
         }
-        let healed = was_read && self.stopped.is_none() && self.journal_has_room(CHANGE_BYTES_MAX);
+        let healed =
+            was_read && self.core.stopped.is_none() && self.journal_has_room(CHANGE_BYTES_MAX);
         if healed {
             self.record(&[Change::DropCopy { pbn: frame.pbn }]);
         }
@@ -110,10 +111,10 @@ impl Engine {
     /// recovery could not make the change. What only forgetting it needs is asked for again.
     fn want_heal(&mut self, frame: &Listed) -> Option<bool> {
         let mut wanted = Wanted::default();
-        let (mut here, may_change) = self.state.want_places(frame.pbn, &mut wanted);
+        let (mut here, may_change) = self.core.state.want_places(frame.pbn, &mut wanted);
         if let Some(fingerprint) = &frame.fingerprint {
-            here &= self.state.want_forget(frame.pbn, &mut wanted).unwrap_or(true);
-            here &= self.state.want_lookup(fingerprint, &mut wanted).unwrap_or(true);
+            here &= self.core.state.want_forget(frame.pbn, &mut wanted).unwrap_or(true);
+            here &= self.core.state.want_lookup(fingerprint, &mut wanted).unwrap_or(true);
         }
         self.hold_pages(wanted, |held| &mut held.scrub);
         here.then_some(may_change)
@@ -123,14 +124,15 @@ impl Engine {
         let Some(fingerprint) = frame.fingerprint else { return false };
         let pbn = frame.pbn;
         let mut wanted = Wanted::default();
-        let forget = self.state.want_forget(pbn, &mut wanted);
-        let here =
-            forget.and_then(|here| Ok(here & self.state.want_lookup(&fingerprint, &mut wanted)?));
+        let forget = self.core.state.want_forget(pbn, &mut wanted);
+        let here = forget
+            .and_then(|here| Ok(here & self.core.state.want_lookup(&fingerprint, &mut wanted)?));
         self.hold_pages(wanted, |held| &mut held.scrub);
         // Where a page is damaged nothing is changed. An entry under another fingerprint would be
         // left behind; but an unindexed chunk has none, and then its directory has to be believed.
-        let found = || self.state.hash.lookup(&self.state.store, &fingerprint) == Some(pbn);
-        let may_be_aside = self.verifies() || !self.state.is_entered(pbn);
+        let found =
+            || self.core.state.hash.lookup(&self.core.state.store, &fingerprint) == Some(pbn);
+        let may_be_aside = self.verifies() || !self.core.state.is_entered(pbn);
         let is_aside = may_be_aside && frame.verdict == Verdict::Damaged;
         if !matches!(here, Ok(true)) || !(is_aside || found()) {
             return false;
@@ -142,7 +144,7 @@ impl Engine {
     fn heal_chunk(&mut self, frame: &Listed, place: Pba) -> bool {
         let Some(copy) = self.second_copy(frame, place) else { return false };
         let room_bytes = room_of(copy.len() as u64);
-        if self.placement.is_behind() || !self.placement.has_room(room_bytes) {
+        if self.core.placement.is_behind() || !self.core.placement.has_room(room_bytes) {
             return false;
         }
         let Some(fingerprint) = frame.fingerprint else { return false };
@@ -151,7 +153,7 @@ impl Engine {
         let healed = self.store_reserved(|engine| {
             let mut changes = Vec::new();
             let placed = Placed { frame: &copy, pbn: frame.pbn, fingerprint };
-            let to = engine.placement.place(Stream::Clients, &placed, &mut changes)?;
+            let to = engine.core.placement.place(Stream::Clients, &placed, &mut changes)?;
             changes.push(engine.moved(frame.pbn, to, &fingerprint));
             engine.scrub.damage.begin_heal(frame.pbn);
             engine.record(&changes);
@@ -162,7 +164,7 @@ impl Engine {
 
     /// A sound frame of the chunk from memory.
     fn second_copy(&self, frame: &Listed, place: Pba) -> Option<Vec<u8>> {
-        let kept = self.placement.read(place);
+        let kept = self.core.placement.read(place);
         let is_sound = |bytes: &[u8]| {
             frame.verdict == Verdict::Damaged && frame::is_meant(bytes, frame.pbn, place.check)
         };
@@ -171,7 +173,7 @@ impl Engine {
             let plain = chunk.bytes();
             let name = ChunkName { pbn: frame.pbn, domain };
             let mut bytes = vec![0; frame_bytes_max(plain.len())];
-            let length_bytes = compress_frame(self.state.compression, name, plain, &mut bytes);
+            let length_bytes = compress_frame(self.core.state.compression, name, plain, &mut bytes);
             bytes.truncate(length_bytes);
             Some(bytes)
         })
@@ -179,11 +181,11 @@ impl Engine {
 
     /// The bytes of a buffered write that is about to be mapped to this chunk, and its domain.
     fn buffered_duplicate(&self, pbn: Pbn) -> Option<(&reduce::ChunkRef, DomainId)> {
-        let groups = self.buffer.groups.iter();
+        let groups = self.core.buffer.groups.iter();
         let slots = groups.filter(|group| matches!(group.work, Work::Slots(_)));
         slots.flat_map(|group| group.slots()).find_map(|slot| match &slot.data {
             SlotData::Whole(chunk) if slot.plan == Plan::Duplicate(pbn) => {
-                Some((chunk, self.volumes.domains.of(slot.volume)))
+                Some((chunk, self.core.volumes.domains.of(slot.volume)))
             }
             _ => None,
         })
@@ -199,19 +201,19 @@ impl Engine {
     ) -> Progress {
         let is_wanted = at.is_sealed() && !at.directory_is_sound && self.is_in_life(at);
         let is_known = !at.lacks_pages && at.unread_frames_at().is_none();
-        if !is_wanted || !is_known || self.stopped.is_some() {
+        if !is_wanted || !is_known || self.core.stopped.is_some() {
             return self.end_container(running, at, None);
         }
         let entries: Vec<DirectoryEntry> = at.frames.iter().filter_map(entry).collect();
         let tail_bytes = tail_bytes(entries.len()).next_multiple_of(BLOCK_BYTES);
         let frames_end = at.life.used_bytes.next_multiple_of(BLOCK_BYTES as u32);
-        let Some((zone, start_bytes)) = self.geometry.container_zone(at.id) else {
+        let Some((zone, start_bytes)) = self.core.geometry.container_zone(at.id) else {
             return self.end_container(running, at, None);
         };
         if frames_end as usize + tail_bytes > CONTAINER_BYTES as usize {
             return self.end_container(running, at, Some(false));
         }
-        let tail = encode_tail(&entries, at.id, at.life.sequence, self.geometry.uuid);
+        let tail = encode_tail(&entries, at.id, at.life.sequence, self.core.geometry.uuid);
         let mut buf = AlignedBuf::new_zeroed(tail_bytes);
         buf[tail_bytes - tail.len()..].copy_from_slice(&tail);
         let offset_bytes = start_bytes + u64::from(CONTAINER_BYTES) - tail_bytes as u64;

@@ -28,11 +28,11 @@ use crate::state::State;
 
 impl Engine {
     pub(crate) fn scrub_losses(&mut self, running: &mut Running, at: &mut LossesScrub) -> Progress {
-        let volumes = self.state.catalog.ids();
+        let volumes = self.core.state.catalog.ids();
         let Some(id) = volumes.into_iter().find(|id| id.0 >= at.volume) else {
             return Progress::Done(None);
         };
-        if self.scrub.damage.is_empty() && self.state.given_up_chunks() == 0 {
+        if self.scrub.damage.is_empty() && self.core.state.given_up_chunks() == 0 {
             return Progress::Done(None);
         }
         if id.0 > at.volume {
@@ -43,8 +43,9 @@ impl Engine {
             let (volume, leaf) = (at.volume, at.leaf);
             return Progress::Done(Some(ScrubPosition::Losses { volume, leaf }));
         }
-        let entry = self.state.catalog.get(id).filter(|entry| entry.state == VolumeState::Live);
-        let Some(name) = entry.map(|entry| self.state.full_name(entry)) else {
+        let entry =
+            self.core.state.catalog.get(id).filter(|entry| entry.state == VolumeState::Live);
+        let Some(name) = entry.map(|entry| self.core.state.full_name(entry)) else {
             at.volume += 1;
             return Progress::Moved;
         };
@@ -72,13 +73,13 @@ impl Engine {
         wanted: &mut Wanted,
     ) -> Result<Next, PageError> {
         let tree = TreeId::volume(id);
-        let store = &mut self.state.store;
+        let store = &mut self.core.state.store;
         Ok(match store.next_leaf(tree, from, &mut wanted.reads)? {
             NextLeaf::End => Next::End,
             NextLeaf::Missing => Next::Waits,
             NextLeaf::Found(leaf) => {
                 match store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads) {
-                    Ok(true) => match self.state.given_up_in(tree, leaf, wanted) {
+                    Ok(true) => match self.core.state.given_up_in(tree, leaf, wanted) {
                         Some(given_up) => Next::Here { leaf, given_up },
                         None => Next::Waits,
                     },
@@ -97,12 +98,12 @@ impl Engine {
         leaf: u64,
         given_up: &BTreeSet<Pbn>,
     ) {
-        let Some(page) = self.state.store.page(TreeId::volume(id), leaf) else { return };
+        let Some(page) = self.core.state.store.page(TreeId::volume(id), leaf) else { return };
         let mut runs = LbaRuns::default();
         let is_lost =
             |(_, pbn): &(Lba, Pbn)| self.scrub.damage.contains(*pbn) || given_up.contains(pbn);
         lba_pbn::mapped(leaf, page).filter(is_lost).for_each(|(lba, _)| runs.add(lba.0));
-        for problem in runs.lost(name, self.geometry.chunk_bytes) {
+        for problem in runs.lost(name, self.core.geometry.chunk_bytes) {
             running.found(problem, false);
         }
     }

@@ -89,29 +89,29 @@ impl Engine {
         step.bytes_total = self.scrub_bytes_total();
         step.damaged = self.scrub.damage.list();
         step.damaged_chunks = self.scrub.damage.len() as u64;
-        step.given_up_chunks = self.state.given_up_chunks();
+        step.given_up_chunks = self.core.state.given_up_chunks();
         done.reply(step);
     }
 
     fn let_scrub_pages_go(&mut self, pins: PinSet) {
-        self.state.store.release_pins(pins);
+        self.core.state.store.release_pins(pins);
         let none = Wanted::default();
         self.hold_pages(none, |held| &mut held.scrub);
     }
 
     /// What a whole scrub reads.
     fn scrub_bytes_total(&self) -> u64 {
-        let space = &self.placement.space;
+        let space = &self.core.placement.space;
         let unused = space.unused_containers();
-        let containers = self.geometry.containers_present() - unused;
+        let containers = self.core.geometry.containers_present() - unused;
         let blocks = GEOMETRY_BLOCKS.len() + ROOT_BLOCKS.len();
-        let blocks = self.state.store.used_blocks() + blocks as u64;
+        let blocks = self.core.state.store.used_blocks() + blocks as u64;
         containers * u64::from(CONTAINER_BYTES) + blocks * BLOCK_BYTES as u64
     }
 
     /// Submits reads, fewer when clients have something under way.
     fn issue_scrub_reads(&mut self, io: &mut ScrubIo) -> bool {
-        let busy = self.reads.any() || !self.buffer.groups.is_empty();
+        let busy = self.reads.any() || !self.core.buffer.groups.is_empty();
         let out_max = if busy { READS_OUT_BUSY } else { READS_OUT_IDLE };
         let mut issued = false;
         while io.reading.len() < out_max
@@ -121,7 +121,7 @@ impl Engine {
             io.next_key += 1;
             io.reading.insert(key, read);
             let purpose = Purpose::Scrub(key);
-            self.devices.read(read.zone, read.offset_bytes, read.length_bytes, purpose);
+            self.core.devices.read(read.zone, read.offset_bytes, read.length_bytes, purpose);
             issued = true;
         }
         issued
@@ -136,12 +136,12 @@ impl Engine {
         buf: AlignedBuf,
     ) {
         io.writes_out += 1;
-        self.devices.write(zone, offset_bytes, buf.into(), Purpose::ScrubWrite);
+        self.core.devices.write(zone, offset_bytes, buf.into(), Purpose::ScrubWrite);
     }
 
     /// Makes durable what [`Engine::scrub_write`] has written.
     pub(crate) fn scrub_sync(&mut self, io: &mut ScrubIo, zone: Zone) {
         io.writes_out += 1;
-        self.devices.sync(zone, Purpose::ScrubSync);
+        self.core.devices.sync(zone, Purpose::ScrubSync);
     }
 }

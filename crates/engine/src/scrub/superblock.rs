@@ -66,7 +66,7 @@ impl Engine {
 
     /// Whether a root is being written that will be there: none is once the writing has stopped.
     fn root_is_coming(&self) -> bool {
-        self.stopped.is_none() && self.checkpoints.is_writing_root()
+        self.core.stopped.is_none() && self.checkpoints.is_writing_root()
     }
 
     fn take_superblock(&mut self, running: &mut Running, at: &mut SuperblockScrub) -> Progress {
@@ -85,7 +85,8 @@ impl Engine {
         for (mark, bytes) in std::mem::take(&mut at.blocks) {
             self.judge_block(at, BLOCKS[mark], bytes.as_deref());
         }
-        self.checkpoints.superblock_is_mended = self.stopped.is_none() && !at.to_mend.is_empty();
+        self.checkpoints.superblock_is_mended =
+            self.core.stopped.is_none() && !at.to_mend.is_empty();
         at.phase = SuperblockPhase::Mending;
         Progress::Moved
     }
@@ -93,9 +94,9 @@ impl Engine {
     fn judge_block(&self, at: &mut SuperblockScrub, block: u64, bytes: Option<&[u8]>) {
         if GEOMETRY_BLOCKS.contains(&block) {
             let read = bytes.and_then(|bytes| Geometry::decode(bytes).ok());
-            if read.as_ref() != Some(&self.geometry) {
+            if read.as_ref() != Some(&self.core.geometry) {
                 at.damaged.push(block);
-                at.to_mend.push_back((block, AlignedBuf::padded(&self.geometry.encode())));
+                at.to_mend.push_back((block, AlignedBuf::padded(&self.core.geometry.encode())));
             }
             return;
         }
@@ -106,20 +107,20 @@ impl Engine {
             return;
         }
         let expected = if is_newest { at.generation } else { at.generation - 1 };
-        let read = bytes.and_then(|bytes| Root::decode_in(bytes, &self.geometry).ok());
+        let read = bytes.and_then(|bytes| Root::decode_in(bytes, &self.core.geometry).ok());
         // The first root of a store has none before it.
         if expected == 0 || read.is_some_and(|root| root.generation == expected) {
             return;
         }
         at.damaged.push(block);
         if is_newest {
-            let bytes = newest.encode(self.geometry.uuid);
+            let bytes = newest.encode(self.core.geometry.uuid);
             at.to_mend.push_back((block, AlignedBuf::padded(&bytes)));
         }
     }
 
     fn mend_superblock(&mut self, running: &mut Running, at: &mut SuperblockScrub) -> Progress {
-        if self.stopped.is_none()
+        if self.core.stopped.is_none()
             && let Some((block, buf)) = at.to_mend.pop_front()
         {
             let offset_bytes = block * BLOCK_BYTES as u64;
@@ -129,7 +130,7 @@ impl Engine {
         }
         self.checkpoints.superblock_is_mended = false;
         let older = root_block(at.generation + 1);
-        if at.damaged.contains(&older) && self.stopped.is_none() {
+        if at.damaged.contains(&older) && self.core.stopped.is_none() {
             self.checkpoints.ask();
             at.phase = SuperblockPhase::Checkpoint;
             return Progress::Moved;
@@ -147,7 +148,7 @@ impl Engine {
     fn await_checkpoint(&mut self, running: &mut Running, at: &mut SuperblockScrub) -> Progress {
         if self.checkpoints.newest.generation > at.generation {
             at.mended.push(root_block(at.generation + 1));
-        } else if self.stopped.is_none() {
+        } else if self.core.stopped.is_none() {
             return Progress::Waits;
         }
         end(running, at)

@@ -60,10 +60,10 @@ impl Engine {
     fn gather_pages(&mut self, running: &mut Running, at: &mut TablesScrub) -> bool {
         while at.pages.len() < PAGES_PER_STEP && !at.last {
             let tree = TreeId(at.tree);
-            let level = at.level.unwrap_or_else(|| self.state.store.tree_root(tree).depth);
+            let level = at.level.unwrap_or_else(|| self.core.state.store.tree_root(tree).depth);
             at.level = Some(level);
             let mut reads = Vec::new();
-            let store = &mut self.state.store;
+            let store = &mut self.core.state.store;
             let next = store.next_page(&mut running.pins, tree, level, at.index, &mut reads);
             self.submit_page_reads(reads);
             match next {
@@ -87,7 +87,7 @@ impl Engine {
         if tree.0 + 1 < TREES as u32 {
             return Some(TreeId(tree.0 + 1));
         }
-        self.state.catalog.ids().into_iter().map(TreeId::volume).find(|&map| map > tree)
+        self.core.state.catalog.ids().into_iter().map(TreeId::volume).find(|&map| map > tree)
     }
 
     fn judge_run(
@@ -102,12 +102,12 @@ impl Engine {
         for number in 0..count {
             let page = at.pages[first + number];
             let block = buf.and_then(|buf| buf.get(number * BLOCK_BYTES..)?.get(..BLOCK_BYTES));
-            if !self.state.store.is_steady(&page) {
+            if !self.core.state.store.is_steady(&page) {
                 continue;
             }
             if PageStore::verify_page(&page, block.ok_or(())).is_ok() {
                 running.step.pages += 1;
-                self.state.store.found_sound(&page);
+                self.core.state.store.found_sound(&page);
             } else if at.second {
                 self.page_is_damaged(running, &page);
             } else {
@@ -117,9 +117,9 @@ impl Engine {
     }
 
     fn page_is_damaged(&mut self, running: &mut Running, page: &PageRead) {
-        let State { store, hash, .. } = &mut self.state;
+        let State { store, hash, .. } = &mut self.core.state;
         let known = store.rewrite(page.id) || hash.rewrite_filter(page.id);
-        let healed = self.stopped.is_none() && known;
+        let healed = self.core.stopped.is_none() && known;
         if healed {
             self.checkpoints.ask();
         }

@@ -51,12 +51,12 @@ impl Engine {
             let places = at.frames.iter().skip(first).take(JOB_FRAMES).map(place).collect();
             // Without a directory the fingerprints are needed to write one.
             let expand = running.fingerprints || at.traced.is_some();
-            self.workers.submit(Job::Verify {
+            self.core.workers.submit(Job::Verify {
                 tag: at.next_job as u64,
                 image: Arc::clone(&at.image) as Arc<dyn Image>,
                 frames: places,
-                plain_bytes: expand.then_some(self.geometry.chunk_bytes),
-                by: fingerprinters(&self.geometry),
+                plain_bytes: expand.then_some(self.core.geometry.chunk_bytes),
+                by: fingerprinters(&self.core.geometry),
             });
             at.next_job += 1;
             running.jobs_out += 1;
@@ -74,7 +74,7 @@ impl Engine {
         if running.jobs_out > 0 {
             return Progress::Waits;
         }
-        self.placement.space.unpin(at.id);
+        self.core.placement.space.unpin(at.id);
         Progress::Failed(RequestError::WorkerLost)
     }
 
@@ -101,7 +101,7 @@ impl Engine {
         if at.judged < at.frames.len() {
             return Progress::Moved;
         }
-        let recorded_bytes = u64::from(self.state.containers.get(at.id).live_bytes);
+        let recorded_bytes = u64::from(self.core.state.containers.get(at.id).live_bytes);
         let changed = running.counting.is_none_or(|(_, changed)| changed) || !self.is_in_life(at);
         let is_known = at.traced.is_none() && !changed && !at.lacks_pages;
         if at.is_sealed() && is_known && at.live_bytes != recorded_bytes {
@@ -119,11 +119,11 @@ impl Engine {
         let mut wanted = Wanted::default();
         let (mut here, mut lost) = (true, Lost::default());
         for frame in slice {
-            let (places_here, all) = self.state.want_places(frame.pbn, &mut wanted);
+            let (places_here, all) = self.core.state.want_places(frame.pbn, &mut wanted);
             lost.places |= !all;
             here &= places_here;
             if let (true, Verdict::Fingerprinted(made)) = (fingerprints, frame.verdict) {
-                let bucket = self.state.want_lookup(&made, &mut wanted);
+                let bucket = self.core.state.want_lookup(&made, &mut wanted);
                 lost.buckets |= bucket.is_err();
                 here &= bucket.unwrap_or(true);
             }
@@ -177,12 +177,12 @@ impl Engine {
 
     /// What the tables say of the frame at `place`, if they place the chunk or its copy there.
     fn placed_at(&self, pbn: Pbn, place: Pba) -> Option<Placed> {
-        let stored = pbn_pba::get(&self.state.store, pbn)?;
+        let stored = pbn_pba::get(&self.core.state.store, pbn)?;
         if stored.pba.is_place_of(place) {
             let lives = stored.references > 0;
             return Some(Placed { check: stored.pba.check, lives, is_copy: false });
         }
-        let copy = second_copies::get(&self.state.store, pbn)?;
+        let copy = second_copies::get(&self.core.state.store, pbn)?;
         let placed = Placed { check: copy.check, lives: true, is_copy: true };
         copy.is_place_of(place).then_some(placed)
     }
@@ -196,12 +196,12 @@ impl Engine {
         listed: Fingerprint,
         running: &mut Running,
     ) -> bool {
-        let found = self.state.hash.lookup(&self.state.store, &made);
+        let found = self.core.state.hash.lookup(&self.core.state.store, &made);
         if found == Some(pbn) {
             return true;
         }
         // What is unindexed has no entry.
-        if made == listed && !self.verifies() && self.state.is_entered(pbn) {
+        if made == listed && !self.verifies() && self.core.state.is_entered(pbn) {
             running.found(Problem::ChunkWithoutEntry { pbn: pbn.0 }, false);
         }
         made == listed
@@ -246,7 +246,7 @@ impl Engine {
         for _ in 0..LEAVES_PER_ATTEMPT {
             let mut wanted = Wanted::default();
             let tree = if at.traces_copies { TreeId::COPIES } else { TreeId::PBN_PBA };
-            let next = self.state.store.next_leaf(tree, from, &mut wanted.reads)?;
+            let next = self.core.state.store.next_leaf(tree, from, &mut wanted.reads)?;
             let leaf = match next {
                 NextLeaf::Found(leaf) => Some(leaf),
                 NextLeaf::End => return Ok(Traced::End),
@@ -274,11 +274,11 @@ impl Engine {
         leaf: u64,
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
-        self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)
+        self.core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads)
     }
 
     fn trace_leaf(&self, tree: TreeId, leaf: u64, at: &mut ContainerScrub) {
-        let Some(page) = self.state.store.page(tree, leaf) else { return };
+        let Some(page) = self.core.state.store.page(tree, leaf) else { return };
         for (pbn, entry) in pbn_pba::entries(leaf, page) {
             let (offset_bytes, length_bytes) = (entry.pba.offset_bytes, entry.pba.length_bytes);
             if entry.pba.container != at.id || offset_bytes + length_bytes > at.length_bytes {
@@ -357,7 +357,7 @@ mod tests {
             engine.step();
         }
         let mut jobs = Vec::new();
-        engine.workers.poll(&mut jobs);
+        engine.core.workers.poll(&mut jobs);
         for (number, job) in jobs.into_iter().enumerate() {
             let JobDone::Verified { tag, .. } = job else { panic!("no job of the scrub") };
             let panicked = JobDone::Panicked { kind: JobKind::Verify, tag };

@@ -38,13 +38,13 @@ enum Attempt {
 impl Engine {
     /// Takes what the medium has given, and asks it for more.
     pub(crate) fn advance_allocation(&mut self) -> bool {
-        let moved = self.devices.hear_of_allocation();
+        let moved = self.core.devices.hear_of_allocation();
         if moved {
-            for zone in self.devices.allocation.zones() {
-                self.placement.space.allocated_to(zone.number, zone.allocated_bytes);
+            for zone in self.core.devices.allocation.zones() {
+                self.core.placement.space.allocated_to(zone.number, zone.allocated_bytes);
             }
             self.expect_of_medium();
-            match self.devices.allocation.take_news() {
+            match self.core.devices.allocation.take_news() {
                 Some(Err(reason)) => self.tell(&Notice::AllocationRefused { reason }),
                 Some(Ok(())) => self.tell(&Notice::AllocationGoesOn),
                 None => {}
@@ -56,12 +56,12 @@ impl Engine {
 
     /// A tick has passed.
     pub(crate) fn tick_allocation(&mut self) {
-        if self.devices.allocation_ahead().is_none() {
+        if self.core.devices.allocation_ahead().is_none() {
             return;
         }
-        let ticks = self.devices.allocation.tick();
+        let ticks = self.core.devices.allocation.tick();
         if ticks.is_multiple_of(LOOK_TICKS) {
-            self.devices.allocation_ahead().into_iter().for_each(AllocationAhead::look);
+            self.core.devices.allocation_ahead().into_iter().for_each(AllocationAhead::look);
             self.expect_of_medium();
         }
         if ticks.is_multiple_of(ATTEMPT_TICKS) {
@@ -71,7 +71,8 @@ impl Engine {
 
     /// Whether the one that has waited longest waits for room that the medium can still give.
     pub(crate) fn allocation_may_come(&self) -> bool {
-        let more_bytes = self.placement.space.expected_containers() * self.placement.usable_bytes();
+        let more_bytes =
+            self.core.placement.space.expected_containers() * self.core.placement.usable_bytes();
         let comes = |space: &SpaceBudget, volume, chunks| {
             let lacks = |more_bytes| space.lacks_bytes_with(volume, chunks, more_bytes);
             lacks(0) && !lacks(more_bytes)
@@ -80,18 +81,18 @@ impl Engine {
     }
 
     fn may_ask_medium(&self) -> bool {
-        self.stopped.is_none() && !self.closing_now()
+        self.core.stopped.is_none() && !self.closing_now()
     }
 
     fn ask_medium(&mut self, attempt: Attempt) {
-        if self.devices.allocation.zones().is_empty() || !self.may_ask_medium() {
+        if self.core.devices.allocation.zones().is_empty() || !self.may_ask_medium() {
             return;
         }
         let is_waited_for = self.allocation_may_come();
         let wanted = |zone: &ZoneAllocation| {
-            let zone_bytes = self.geometry.zone_bytes(Zone::Data(zone.number));
+            let zone_bytes = self.core.geometry.zone_bytes(Zone::Data(zone.number));
             let is_refused = zone.refusal.is_some() && attempt == Attempt::First;
-            let is_closed = self.placement.space.is_zone_closed(zone.number);
+            let is_closed = self.core.placement.space.is_zone_closed(zone.number);
             if is_closed || zone.is_under_way || is_refused || zone.allocated_bytes >= zone_bytes {
                 return None;
             }
@@ -99,25 +100,26 @@ impl Engine {
             let is_due = is_waited_for || self.free_ahead_bytes(zone.number) < step_bytes / 2;
             is_due.then(|| (zone.number, step_end(zone.allocated_bytes, step_bytes, zone_bytes)))
         };
-        let steps: Vec<_> = self.devices.allocation.zones().iter().filter_map(wanted).collect();
+        let steps: Vec<_> =
+            self.core.devices.allocation.zones().iter().filter_map(wanted).collect();
         for (number, end_bytes) in steps {
-            self.devices.allocate_ahead(number, end_bytes);
+            self.core.devices.allocate_ahead(number, end_bytes);
         }
     }
 
     /// Free room of a data zone beside its share of what the write buffer may hold.
     fn free_ahead_bytes(&self, number: u16) -> u64 {
-        let zones = self.devices.allocation.zones().len().max(1);
-        let buffer_bytes = (self.intake.credits.total_bytes() / zones) as u64;
-        let free = self.placement.space.free_containers_of(number);
+        let zones = self.core.devices.allocation.zones().len().max(1);
+        let buffer_bytes = (self.core.intake.credits.total_bytes() / zones) as u64;
+        let free = self.core.placement.space.free_containers_of(number);
         (free * u64::from(CONTAINER_BYTES)).saturating_sub(buffer_bytes)
     }
 
     fn expect_of_medium(&mut self) {
-        let ahead = self.devices.allocation_ahead();
+        let ahead = self.core.devices.allocation_ahead();
         let obtainable_bytes = ahead.map_or(u64::MAX, AllocationAhead::obtainable_bytes);
         let containers = obtainable_bytes / u64::from(CONTAINER_BYTES);
-        self.placement.space.expect_of_medium(containers);
+        self.core.placement.space.expect_of_medium(containers);
     }
 }
 

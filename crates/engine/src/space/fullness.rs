@@ -33,13 +33,13 @@ impl Engine {
 
     /// Used parts of the data zones and of zone tables, 0 to 1.
     pub(crate) fn used_ratios(&self) -> [f64; 2] {
-        let store = &self.state.store;
+        let store = &self.core.state.store;
         let all = store.used_blocks() + store.free_blocks() + store.quarantined_blocks();
         let (_, kept_for_release) = self.kept_for_release();
         let usable = all.saturating_sub(self.table_blocks_kept() + kept_for_release);
-        let coming = self.state.hash.pages_to_come_back(self.state.totals.dead_chunks);
+        let coming = self.core.state.hash.pages_to_come_back(self.core.state.totals.dead_chunks);
         let used = store.used_blocks().saturating_sub(coming);
-        [self.data_ratio_without(self.placement.space.collectable_bytes()), part(used, usable)]
+        [self.data_ratio_without(self.core.placement.space.collectable_bytes()), part(used, usable)]
     }
 
     /// The part of the room for data that no client can be given now, 0 to 1.
@@ -50,8 +50,8 @@ impl Engine {
     /// What is not free of the room for data, less this.
     fn data_ratio_without(&self, coming_bytes: u64) -> f64 {
         let (kept_for_release, _) = self.kept_for_release();
-        let kept_bytes = self.placement.kept_bytes() + kept_for_release;
-        let room_bytes = self.geometry.capacity_bytes().saturating_sub(kept_bytes);
+        let kept_bytes = self.core.placement.kept_bytes() + kept_for_release;
+        let room_bytes = self.core.geometry.capacity_bytes().saturating_sub(kept_bytes);
         let spare_bytes = self.unoccupied_bytes().saturating_sub(kept_bytes) + coming_bytes;
         part(room_bytes.saturating_sub(spare_bytes), room_bytes)
     }
@@ -79,8 +79,8 @@ impl Engine {
 
     /// Whether clients can be promised a container, and the pages of more than a few chunks.
     fn writes_fit(&self) -> bool {
-        let lacks = |chunks| self.intake.lock().space.lacks(None, chunks);
-        self.placement.has_spare_container() && !lacks(CHUNKS_TO_FIT)
+        let lacks = |chunks| self.core.intake.lock().space.lacks(None, chunks);
+        self.core.placement.has_spare_container() && !lacks(CHUNKS_TO_FIT)
     }
 }
 

@@ -51,20 +51,20 @@ enum Admission {
 impl Engine {
     /// A write to a volume with a quota: waits for its turn, unless it was acknowledged already.
     pub(crate) fn wait_for_quota(&mut self, write: WriteRequest) {
-        self.quota_line.writes.push_back(write);
+        self.core.quota_line.writes.push_back(write);
         self.advance_quotas();
     }
 
     /// Writes that wait for their volume's quota enter as far as they may, those of one volume in
     /// their order.
     pub(crate) fn advance_quotas(&mut self) -> bool {
-        if self.quota_line.is_empty() {
+        if self.core.quota_line.is_empty() {
             return false;
         }
         let mut moved = false;
         let (mut pass, mut first) = (Pass::default(), Wanted::default());
-        let mut ahead = self.state.ahead_max(LEAVES_AHEAD);
-        for write in std::mem::take(&mut self.quota_line.writes) {
+        let mut ahead = self.core.state.ahead_max(LEAVES_AHEAD);
+        for write in std::mem::take(&mut self.core.quota_line.writes) {
             let until = match pass.until(&write.volume) {
                 Some(until) => {
                     if until == Until::Soon {
@@ -84,13 +84,13 @@ impl Engine {
                     }
                 },
             };
-            if let Err(write) = self.quota_line.keep(write, until) {
+            if let Err(write) = self.core.quota_line.keep(write, until) {
                 self.end_waiting(write, Ok(Admission::Refused));
                 moved = true;
             }
         }
         self.hold_pages(first, |held| &mut held.quota);
-        self.quota_line.let_go();
+        self.core.quota_line.let_go();
         moved
     }
 
@@ -116,7 +116,7 @@ impl Engine {
 
     fn refuse_write(&mut self, mut write: WriteRequest, error: &RequestError) {
         if write.reserved {
-            self.intake.lock().space.settle(write.chunks);
+            self.core.intake.lock().space.settle(write.chunks);
         }
         write.fail(error);
     }
@@ -134,19 +134,19 @@ impl Engine {
         if matches!(verdict, Ok(Admission::Waits(Until::Soon))) && first.pins.is_empty() {
             first.pins = wanted.pins;
         } else {
-            self.state.store.release_pins(wanted.pins);
+            self.core.state.store.release_pins(wanted.pins);
         }
         verdict
     }
 
     fn admit(&mut self, write: &WriteRequest, wanted: &mut Wanted) -> Result<Admission, PageError> {
         let volume = &write.volume;
-        let entry = self.state.catalog.get(volume.id);
+        let entry = self.core.state.catalog.get(volume.id);
         let (Some(quota_bytes), Some(entry)) = (volume.quota_bytes(), entry) else {
             return Ok(Admission::Admitted(volume.share_of_quota(0)));
         };
         // One that ends inside a chunk lets that be written: a volume of its size can be filled.
-        let quota_chunks = quota_bytes.div_ceil(u64::from(self.geometry.chunk_bytes));
+        let quota_chunks = quota_bytes.div_ceil(u64::from(self.core.geometry.chunk_bytes));
         let taken = entry.mapped_chunks + volume.quota_reserved();
         // Most writes are far from the quota, and need no look into the map.
         if taken + write.chunks <= quota_chunks {
@@ -159,15 +159,15 @@ impl Engine {
             let share = if write.reserved { new } else { write.chunks };
             return Ok(Admission::Admitted(volume.share_of_quota(share)));
         }
-        if volume.quota_on_its_way() > 0 || self.buffer.holds_any_of(volume.id) {
+        if volume.quota_on_its_way() > 0 || self.core.buffer.holds_any_of(volume.id) {
             // What is under way goes on, so that this one can.
-            if self.buffer.closed_groups() == 0 {
-                self.buffer.close_open();
+            if self.core.buffer.closed_groups() == 0 {
+                self.core.buffer.close_open();
             }
             return Ok(Admission::Waits(Until::Soon));
         }
-        let is_deleting = self.volumes.deletions.next(&self.state.catalog).is_some();
-        Ok(match is_deleting && self.state.count_may_fall(volume.id) {
+        let is_deleting = self.core.volumes.deletions.next(&self.core.state.catalog).is_some();
+        Ok(match is_deleting && self.core.state.count_may_fall(volume.id) {
             false => Admission::Refused,
             true if self.closing_now() => Admission::Closing,
             true => Admission::Waits(Until::GivenBack),
@@ -183,7 +183,7 @@ impl Engine {
         let tree = TreeId::volume(write.volume.id);
         let mut counted = Ok(true);
         for leaf in self.leaves_of(write) {
-            match self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads) {
+            match self.core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads) {
                 Ok(here) => counted = counted.map(|all| all && here),
                 Err(error) => counted = Err(error),
             }
@@ -192,8 +192,8 @@ impl Engine {
             return Ok(None);
         }
         let is_new = |lba: &Lba| {
-            let buffered = self.buffer.newest(write.volume.id, *lba) != Newest::Nothing;
-            buffered || lba_pbn::get(&self.state.store, tree, *lba).is_none()
+            let buffered = self.core.buffer.newest(write.volume.id, *lba) != Newest::Nothing;
+            buffered || lba_pbn::get(&self.core.state.store, tree, *lba).is_none()
         };
         Ok(Some(self.chunks_of(write).map(Lba).filter(is_new).count() as u64))
     }
@@ -210,14 +210,14 @@ impl Engine {
         let (tree, mut wanted) = (TreeId::volume(write.volume.id), Wanted::default());
         for leaf in leaves {
             // What is damaged is told when it is this one's turn.
-            let _ = self.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads);
+            let _ = self.core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads);
         }
-        self.state.store.release_pins(wanted.pins);
+        self.core.state.store.release_pins(wanted.pins);
         self.submit_page_reads(wanted.reads);
     }
 
     fn chunks_of(&self, write: &WriteRequest) -> Range<u64> {
-        let first = write.offset_bytes / u64::from(self.geometry.chunk_bytes);
+        let first = write.offset_bytes / u64::from(self.core.geometry.chunk_bytes);
         first..first + write.chunks
     }
 

@@ -17,11 +17,11 @@ impl Engine {
     /// Grants a reservation, refuses it, or has it wait for room.
     pub(crate) fn accept_reserve(&mut self, request: ReserveRequest) {
         let goes_first = request.reserved_for == ReservedFor::Releases;
-        if !self.waiting.is_empty() && !goes_first {
-            return self.waiting.push_back(Waiting::Reserve(request));
+        if !self.core.waiting.is_empty() && !goes_first {
+            return self.core.waiting.push_back(Waiting::Reserve(request));
         }
         if let Some(request) = self.try_grant(request) {
-            self.waiting.push_front(Waiting::Reserve(request));
+            self.core.waiting.push_front(Waiting::Reserve(request));
         }
     }
 
@@ -34,12 +34,12 @@ impl Engine {
         }
         let ReserveRequest { room, reserved_for, .. } = request;
         let for_release = reserved_for == ReservedFor::Releases;
-        if !self.intake.lock().space.try_hold(request.volume.id, room, for_release) {
+        if !self.core.intake.lock().space.try_hold(request.volume.id, room, for_release) {
             return Some(request);
         }
         let ReserveRequest { volume, open_id, done, .. } = request;
-        let volume = self.volumes.open_again(&volume, open_id);
-        let intake = Arc::clone(&self.intake);
+        let volume = self.core.volumes.open_again(&volume, open_id);
+        let intake = Arc::clone(&self.core.intake);
         let give_back = Box::new(move |room| intake.end_hold(room, for_release));
         let reservation = Reservation::new(give_back, volume, room, reserved_for);
         done.reply(reservation);
@@ -49,11 +49,11 @@ impl Engine {
     /// That the volume may map as many chunks more as the room has, and all that is on its way.
     fn check_quota_for(&self, request: &ReserveRequest) -> Result<(), RequestError> {
         let volume = &request.volume;
-        let entry = self.state.catalog.get(volume.id);
+        let entry = self.core.state.catalog.get(volume.id);
         let (Some(quota_bytes), Some(entry)) = (volume.quota_bytes(), entry) else {
             return Ok(());
         };
-        let quota_chunks = quota_bytes.div_ceil(u64::from(self.geometry.chunk_bytes));
+        let quota_chunks = quota_bytes.div_ceil(u64::from(self.core.geometry.chunk_bytes));
         let taken = entry.mapped_chunks + volume.quota_reserved();
         if taken.saturating_add(request.room.chunks) <= quota_chunks {
             return Ok(());
@@ -63,7 +63,7 @@ impl Engine {
 
     /// What is kept for releases and held by nobody: bytes of containers, and blocks of the tables.
     pub(crate) fn kept_for_release(&self) -> (u64, u64) {
-        let (bytes, chunks) = self.intake.lock().space.left_alone();
+        let (bytes, chunks) = self.core.intake.lock().space.left_alone();
         (bytes, chunks * PAGES_PER_CHUNK_MAX)
     }
 }

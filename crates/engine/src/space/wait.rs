@@ -34,7 +34,7 @@ impl Engine {
     /// Those that wait for space enter as far as there is room.
     pub(crate) fn advance_waiting(&mut self) -> bool {
         let mut moved = false;
-        while let Some(waiting) = self.waiting.pop_front() {
+        while let Some(waiting) = self.core.waiting.pop_front() {
             let turn = match waiting {
                 Waiting::Write(write) => self.let_write_in(write),
                 Waiting::Copy(copy) => self.let_copy_in(copy),
@@ -48,7 +48,7 @@ impl Engine {
                 Turn::Began => return true,
                 Turn::Waits if self.space_may_come() => break,
                 Turn::Waits => {
-                    match self.waiting.pop_front() {
+                    match self.core.waiting.pop_front() {
                         Some(Waiting::Ends { unmap, .. }) => self.give_up_ends(unmap),
                         Some(Waiting::Promise(promise)) => self.refuse_promise(promise.asked),
                         Some(waiting) => {
@@ -77,7 +77,7 @@ impl Engine {
     fn let_write_in(&mut self, mut write: WriteRequest) -> Turn {
         let chunks = self.reserve_some(write.volume.id, write.chunks);
         if chunks == 0 {
-            self.waiting.push_front(Waiting::Write(write));
+            self.core.waiting.push_front(Waiting::Write(write));
             return Turn::Waits;
         }
         self.checkpoints.relieved();
@@ -89,7 +89,7 @@ impl Engine {
             return Turn::Left;
         }
         if write.chunks > 0 {
-            self.waiting.push_front(Waiting::Write(write));
+            self.core.waiting.push_front(Waiting::Write(write));
             return Turn::Began;
         }
         if let Some(ack) = write.answer() {
@@ -102,12 +102,12 @@ impl Engine {
     fn let_copy_in(&mut self, mut copy: CopyRequest) -> Turn {
         let room_chunks = self.reserve_some(copy.range.to.id, copy.range.room_chunks());
         if room_chunks == 0 {
-            self.waiting.push_front(Waiting::Copy(copy));
+            self.core.waiting.push_front(Waiting::Copy(copy));
             return Turn::Waits;
         }
         self.checkpoints.relieved();
         if copy.ack.is_gone() {
-            self.intake.lock().space.settle(room_chunks);
+            self.core.intake.lock().space.settle(room_chunks);
             copy.ack.fail(&RequestError::GivenUp);
             return Turn::Left;
         }
@@ -115,7 +115,7 @@ impl Engine {
             return Turn::Left;
         }
         if copy.range.chunks > 0 {
-            self.waiting.push_front(Waiting::Copy(copy));
+            self.core.waiting.push_front(Waiting::Copy(copy));
             return Turn::Began;
         }
         self.acknowledge(copy.ack, copy.durable);
@@ -128,13 +128,13 @@ impl Engine {
             unmap.done.fail(error);
             return Turn::Left;
         }
-        if !self.intake.lock().space.try_reserve(Some(unmap.volume.id), ragged) {
-            self.waiting.push_front(Waiting::Ends { unmap, range, ragged });
+        if !self.core.intake.lock().space.try_reserve(Some(unmap.volume.id), ragged) {
+            self.core.waiting.push_front(Waiting::Ends { unmap, range, ragged });
             return Turn::Waits;
         }
         self.checkpoints.relieved();
         if unmap.done.is_gone() {
-            self.intake.lock().space.settle(ragged);
+            self.core.intake.lock().space.settle(ragged);
             unmap.done.fail(RequestError::GivenUp);
             return Turn::Left;
         }
@@ -149,7 +149,7 @@ impl Engine {
         }
         match self.try_grant(request) {
             Some(request) => {
-                self.waiting.push_front(Waiting::Reserve(request));
+                self.core.waiting.push_front(Waiting::Reserve(request));
                 Turn::Waits
             }
             None => {
@@ -161,9 +161,9 @@ impl Engine {
 
     fn let_change_in(&mut self, verb: Verb) -> Turn {
         let is_resize = matches!(verb, Verb::ResizeVolume(_));
-        let lacks_rest = is_resize && self.intake.lock().space.lacks(None, 1);
+        let lacks_rest = is_resize && self.core.intake.lock().space.lacks(None, 1);
         if lacks_rest || !self.has_room_for_versions(&verb) {
-            self.waiting.push_front(Waiting::Change(verb));
+            self.core.waiting.push_front(Waiting::Change(verb));
             return Turn::Waits;
         }
         self.checkpoints.relieved();
@@ -174,7 +174,7 @@ impl Engine {
     fn let_promise_in(&mut self, asked: Asked<SetReservation>) -> Turn {
         match self.try_promise(asked) {
             Some(promise) => {
-                self.waiting.push_front(Waiting::Promise(promise));
+                self.core.waiting.push_front(Waiting::Promise(promise));
                 Turn::Waits
             }
             None => {
@@ -187,8 +187,8 @@ impl Engine {
     /// Reserves the worst case of `chunks`; if that is too much although nothing else is on its
     /// way, of fewer. 0 when there is no room now.
     fn reserve_some(&mut self, volume: VolumeId, chunks: u64) -> u64 {
-        let alone = self.buffer.groups.is_empty();
-        let intake = Arc::clone(&self.intake);
+        let alone = self.core.buffer.groups.is_empty();
+        let intake = Arc::clone(&self.core.intake);
         let mut intake = intake.lock();
         let mut wanted = chunks;
         while wanted > 0 {
@@ -202,10 +202,10 @@ impl Engine {
 
     /// Whether anything under way, or collection, can still free space.
     fn space_may_come(&mut self) -> bool {
-        if self.buffer.has_open() && self.buffer.closed_groups() == 0 {
-            self.buffer.close_open();
+        if self.core.buffer.has_open() && self.core.buffer.closed_groups() == 0 {
+            self.core.buffer.close_open();
         }
-        !self.buffer.groups.is_empty()
+        !self.core.buffer.groups.is_empty()
             || self.deletion_going_on().is_some()
             || self.can_collect()
             || self.containers_come_back()
@@ -224,12 +224,12 @@ impl Engine {
     }
 
     fn containers_come_back(&self) -> bool {
-        self.placement.space.quarantined_containers() > 0
+        self.core.placement.space.quarantined_containers() > 0
     }
 
     /// Whether somebody waits for room in containers, or for what nothing else has brought.
     pub(crate) fn waits_for_containers(&self) -> bool {
-        let waits_long = !self.waiting.is_empty() && !self.checkpoints.relief_may_come();
+        let waits_long = !self.core.waiting.is_empty() && !self.checkpoints.relief_may_come();
         waits_long || self.first_waits_for(SpaceBudget::lacks_bytes)
     }
 
@@ -238,10 +238,10 @@ impl Engine {
         &self,
         lacks: impl Fn(&SpaceBudget, Option<VolumeId>, u64) -> bool,
     ) -> bool {
-        self.waiting.front().is_some_and(|first| {
-            let is_alone = self.buffer.groups.is_empty();
+        self.core.waiting.front().is_some_and(|first| {
+            let is_alone = self.core.buffer.groups.is_empty();
             let chunks = if is_alone { first.least_chunks() } else { first.chunks() };
-            lacks(&self.intake.lock().space, first.volume(), chunks)
+            lacks(&self.core.intake.lock().space, first.volume(), chunks)
         })
     }
 }

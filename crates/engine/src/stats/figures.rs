@@ -15,20 +15,21 @@ use crate::stats::{Counters, ReadCacheFigures, Stats, UnderWay, VolumeStats, Wri
 impl Engine {
     /// The store as it is now, what is buffered not included.
     pub(crate) fn stats(&self) -> Stats {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
-        let totals = &self.state.totals;
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
+        let totals = &self.core.state.totals;
         let (deletions, deletions_held) = self.deletions_figures();
         let logical_bytes = totals.mapped_chunks * chunk_bytes;
-        let snapshot_chunks = self.state.catalog.iter().filter_map(mapped_by_snapshot).sum::<u64>();
+        let snapshot_chunks =
+            self.core.state.catalog.iter().filter_map(mapped_by_snapshot).sum::<u64>();
         let snapshot_bytes = snapshot_chunks * chunk_bytes;
         let unique_bytes = totals.unique_chunks * chunk_bytes;
         let stored_bytes = totals.live_frame_bytes;
-        let table_bytes = self.state.store.used_blocks() * BLOCK_BYTES as u64;
+        let table_bytes = self.core.state.store.used_blocks() * BLOCK_BYTES as u64;
         let [data_used_ratio, tables_used_ratio] = self.used_ratios();
         let [dedup_ratio, compression_ratio, reduction_ratio] =
             ratios(logical_bytes + snapshot_bytes, unique_bytes, stored_bytes);
         Stats {
-            uuid: format!("{:032x}", u128::from_be_bytes(self.geometry.uuid)),
+            uuid: format!("{:032x}", u128::from_be_bytes(self.core.geometry.uuid)),
             logical_bytes,
             snapshot_bytes,
             deletions,
@@ -37,15 +38,15 @@ impl Engine {
             unique_bytes,
             stored_bytes,
             table_bytes,
-            journal_bytes: self.geometry.journal_bytes,
+            journal_bytes: self.core.geometry.journal_bytes,
             device_bytes: self.device_bytes(table_bytes),
             allocated_bytes: self.allocated_bytes(),
             free_bytes: self.free_bytes(),
             promised_bytes: self.promised_bytes(),
-            capacity_bytes: self.geometry.capacity_bytes(),
-            kept_bytes: self.placement.kept_bytes(),
+            capacity_bytes: self.core.geometry.capacity_bytes(),
+            kept_bytes: self.core.placement.kept_bytes(),
             dead_bytes: totals.dead_frame_bytes,
-            collectable_bytes: self.placement.space.collectable_bytes(),
+            collectable_bytes: self.core.placement.space.collectable_bytes(),
             copied_chunks: totals.copied_chunks,
             copy_bytes: totals.copy_frame_bytes,
             data_used_ratio,
@@ -58,62 +59,66 @@ impl Engine {
             memory_bytes: self.resident_bytes(),
             memory_bytes_max: self.memory_bytes_max,
             under_way: self.under_way(),
-            compression: self.state.compression.to_string(),
-            chunk_bytes: self.geometry.chunk_bytes,
-            fingerprint: self.geometry.detection.kind.name().to_owned(),
-            verify: self.geometry.detection.verify,
+            compression: self.core.state.compression.to_string(),
+            chunk_bytes: self.core.geometry.chunk_bytes,
+            fingerprint: self.core.geometry.detection.kind.name().to_owned(),
+            verify: self.core.geometry.detection.verify,
             domains: self.count_domains(),
             damaged_chunks: self.scrub.damage.len() as u64,
-            given_up_chunks: self.state.given_up_chunks(),
+            given_up_chunks: self.core.state.given_up_chunks(),
             volumes: self.volume_stats(),
-            writing_stopped: self.stopped.as_ref().map(ToString::to_string),
+            writing_stopped: self.core.stopped.as_ref().map(ToString::to_string),
             written: self.written(),
             tables: self.tables_figures(),
             read_cache: self.read_cache(),
-            stages: StageTimes::of(&self.stages, &self.workers, &self.intake.expanding),
+            stages: StageTimes::of(
+                &self.core.stages,
+                &self.core.workers,
+                &self.core.intake.expanding,
+            ),
             counters: self.counters(),
         }
     }
 
     /// What the files hold of the device's room.
     fn device_bytes(&self, table_bytes: u64) -> u64 {
-        let unused_bytes = self.room_of_containers(self.placement.space.unused_containers());
-        let occupied_bytes = self.geometry.capacity_bytes() - unused_bytes;
-        let superblock_bytes = self.devices.size_bytes(Zone::Superblock);
-        occupied_bytes + table_bytes + self.geometry.journal_bytes + superblock_bytes
+        let unused_bytes = self.room_of_containers(self.core.placement.space.unused_containers());
+        let occupied_bytes = self.core.geometry.capacity_bytes() - unused_bytes;
+        let superblock_bytes = self.core.devices.size_bytes(Zone::Superblock);
+        occupied_bytes + table_bytes + self.core.geometry.journal_bytes + superblock_bytes
     }
 
     /// What all zones take where they are.
     fn allocated_bytes(&self) -> u64 {
-        let ahead = self.devices.allocation_ahead();
+        let ahead = self.core.devices.allocation_ahead();
         let taken_of = |zone, zone_bytes| match (zone, ahead) {
             (Zone::Data(number), Some(ahead)) => ahead.taken_bytes(number).unwrap_or(zone_bytes),
             _ => zone_bytes,
         };
-        self.geometry.zones().map(|(zone, zone_bytes)| taken_of(zone, zone_bytes)).sum()
+        self.core.geometry.zones().map(|(zone, zone_bytes)| taken_of(zone, zone_bytes)).sum()
     }
 
     /// Volumes that are being given back, and those among the deleted that wait for others.
     fn deletions_figures(&self) -> (u64, u64) {
-        let held = self.volumes.deletions.held(&self.state.catalog);
-        (self.volumes.deletions.count() - held, held)
+        let held = self.core.volumes.deletions.held(&self.core.state.catalog);
+        (self.core.volumes.deletions.count() - held, held)
     }
 
     /// Memory of all caches and of the write buffer.
     fn resident_bytes(&self) -> u64 {
-        self.state.resident_bytes()
+        self.core.state.resident_bytes()
             + self.directories.resident_bytes()
-            + self.frames.resident_bytes()
+            + self.core.frames.resident_bytes()
             + self.ahead.resident_bytes()
-            + self.intake.lookaside.resident_bytes()
+            + self.core.intake.lookaside.resident_bytes()
             + self.write_bytes()
     }
 
     /// Where what was written since the store was opened went.
     fn written(&self) -> Written {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
         let counters = self.counters();
-        let to_device = self.devices.written();
+        let to_device = self.core.devices.written();
         let WrittenBytes { data, tables, journal, superblock } = to_device;
         let again_bytes = counters.frame_bytes_moved + counters.frame_bytes_copied;
         let frame_bytes = counters.frame_bytes_stored + again_bytes;
@@ -142,16 +147,16 @@ impl Engine {
         let found = frames_hit + frames_ahead;
         let asked = found + frames_missed;
         ReadCacheFigures {
-            frames: self.frames.len() as u64,
-            bytes: self.frames.resident_bytes() + self.ahead.resident_bytes(),
-            bytes_max: self.frames.bytes_max() + self.ahead.bytes_max(),
+            frames: self.core.frames.len() as u64,
+            bytes: self.core.frames.resident_bytes() + self.ahead.resident_bytes(),
+            bytes_max: self.core.frames.bytes_max() + self.ahead.bytes_max(),
             hits: frames_hit,
-            hits_at_doors: self.intake.lookaside.chunks.load(Ordering::Relaxed),
+            hits_at_doors: self.core.intake.lookaside.chunks.load(Ordering::Relaxed),
             hits_ahead: frames_ahead,
             misses: frames_missed,
             hit_ratio: if asked == 0 { 0.0 } else { found as f64 / asked as f64 },
-            hits_to_compare: self.counters.frames_hit_to_compare,
-            hits_ahead_to_compare: self.counters.frames_ahead_to_compare,
+            hits_to_compare: self.core.counters.frames_hit_to_compare,
+            hits_ahead_to_compare: self.core.counters.frames_ahead_to_compare,
             ahead_read_bytes: self.ahead.read_bytes,
             ahead_used_bytes: self.ahead.used_bytes,
         }
@@ -160,62 +165,62 @@ impl Engine {
     /// What clients can write now, though nothing of it were stored already or could be compressed:
     /// what they are promised room for, or are after the next checkpoints.
     fn free_bytes(&self) -> u64 {
-        self.intake.lock().space.free_bytes(self.placement.coming_room_bytes())
+        self.core.intake.lock().space.free_bytes(self.core.placement.coming_room_bytes())
     }
 
     /// What volumes with a reservation do not map of it yet. The lock ends here: held over the
     /// making of all figures, it would be taken twice.
     fn promised_bytes(&self) -> u64 {
-        self.intake.lock().space.promised_bytes()
+        self.core.intake.lock().space.promised_bytes()
     }
 
     /// Containers that are free or will be, and what is left of the open ones.
     pub(crate) fn unoccupied_bytes(&self) -> u64 {
-        self.room_of_containers(self.placement.space.coming_containers())
+        self.room_of_containers(self.core.placement.space.coming_containers())
     }
 
     /// Room of `containers` empty containers, and what is left of the open ones.
     fn room_of_containers(&self, containers: u64) -> u64 {
-        let open_bytes = |stream| self.placement.open_room_bytes(stream);
+        let open_bytes = |stream| self.core.placement.open_room_bytes(stream);
         containers * u64::from(CONTAINER_BYTES) + Stream::ALL.map(open_bytes).iter().sum::<u64>()
     }
 
     /// Memory of writes.
     fn write_bytes(&self) -> u64 {
-        self.intake.credits.used_bytes() + self.quota_line.aside_bytes()
+        self.core.intake.credits.used_bytes() + self.core.quota_line.aside_bytes()
     }
 
     fn under_way(&self) -> UnderWay {
         UnderWay {
-            reserved_chunks: self.intake.lock().space.reserved_chunks(),
-            quota_chunks: self.volumes.iter().map(|volume| volume.quota_reserved()).sum(),
+            reserved_chunks: self.core.intake.lock().space.reserved_chunks(),
+            quota_chunks: self.core.volumes.iter().map(|volume| volume.quota_reserved()).sum(),
             write_bytes: self.write_bytes(),
-            read_bytes: self.intake.read_credits.used_bytes(),
+            read_bytes: self.core.intake.read_credits.used_bytes(),
         }
     }
 
     fn volume_stats(&self) -> Vec<VolumeStats> {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
         let figures = |volume: &std::sync::Arc<crate::door::volume::VolumeShared>| VolumeStats {
             name: volume.name(),
             size_bytes: volume.size_bytes(),
             mapped_bytes: chunk_bytes
-                * self.state.catalog.get(volume.id).map_or(0, |entry| entry.mapped_chunks),
-            written: self.volumes.written.of(volume.id),
+                * self.core.state.catalog.get(volume.id).map_or(0, |entry| entry.mapped_chunks),
+            written: self.core.volumes.written.of(volume.id),
         };
-        self.volumes.iter().map(figures).collect()
+        self.core.volumes.iter().map(figures).collect()
     }
 
     fn counters(&self) -> Counters {
-        let Counters { reads, bytes_read, frames_hit, .. } = self.counters;
-        let lookaside = &self.intake.lookaside;
+        let Counters { reads, bytes_read, frames_hit, .. } = self.core.counters;
+        let lookaside = &self.core.intake.lookaside;
         Counters {
             reads: reads + lookaside.reads.load(Ordering::Relaxed),
             bytes_read: bytes_read + lookaside.bytes.load(Ordering::Relaxed),
             frames_hit: frames_hit + lookaside.chunks.load(Ordering::Relaxed),
-            chunks_absorbed: self.buffer.absorbed,
-            chunks_damaged: self.intake.expanding.damaged.load(Ordering::Relaxed),
-            ..self.counters.clone()
+            chunks_absorbed: self.core.buffer.absorbed,
+            chunks_damaged: self.core.intake.expanding.damaged.load(Ordering::Relaxed),
+            ..self.core.counters.clone()
         }
     }
 }

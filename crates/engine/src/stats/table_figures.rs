@@ -16,9 +16,9 @@ const HOT_PAGES_MAX: usize = 5;
 
 impl Engine {
     pub(crate) fn tables_figures(&self) -> TablesFigures {
-        let State { store, hash, .. } = &self.state;
-        let (traffic, seen) = (store.traffic(), &self.state.entries_seen);
-        let merge_reads = self.counters.merge_reads;
+        let State { store, hash, .. } = &self.core.state;
+        let (traffic, seen) = (store.traffic(), &self.core.state.entries_seen);
+        let merge_reads = self.core.counters.merge_reads;
         let of = |table, traffic, merge_reads, entries_seen| TableFigures {
             heat: heat(store, table),
             ..figures(store, table, traffic, merge_reads, entries_seen)
@@ -33,8 +33,8 @@ impl Engine {
             dirty_pages: store.dirty_pages() as u64,
             young_entries: hash.young_entries(),
             merge_reads,
-            found_by_directory: self.counters.chunks_found_by_directory,
-            directories_read: self.counters.directories_read,
+            found_by_directory: self.core.counters.chunks_found_by_directory,
+            directories_read: self.core.counters.directories_read,
             directory_bytes: self.directories.resident_bytes(),
             young_bytes: hash.young_bytes(),
             filter_bytes: hash.filter_bytes(),

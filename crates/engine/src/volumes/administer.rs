@@ -60,21 +60,21 @@ impl Engine {
         }
         match verb {
             Verb::Open(Asked { verb, done }) => {
-                done.finish(self.volumes.open(&verb.name, verb.opener));
+                done.finish(self.core.volumes.open(&verb.name, verb.opener));
             }
             Verb::ListOpens(Asked { verb, done }) => {
-                done.finish(self.volumes.get(&verb.name).map(|volume| volume.opens.list()));
+                done.finish(self.core.volumes.get(&verb.name).map(|volume| volume.opens.list()));
             }
             Verb::CloseOpens(Asked { verb, done }) => {
-                let volume = self.volumes.get(&verb.name);
+                let volume = self.core.volumes.get(&verb.name);
                 done.finish(volume.map(|volume| volume.opens.close(verb.ending)));
             }
             Verb::ListVolumes(Asked { verb, done }) => {
                 done.reply(self.list_volumes(verb.after.as_deref(), verb.most));
             }
-            Verb::GetCompression(asked) => asked.done.reply(self.state.compression),
+            Verb::GetCompression(asked) => asked.done.reply(self.core.state.compression),
             Verb::GetStats(asked) => asked.done.reply(self.stats()),
-            Verb::GetGeometry(asked) => asked.done.reply(self.geometry.clone()),
+            Verb::GetGeometry(asked) => asked.done.reply(self.core.geometry.clone()),
             Verb::NewVolume(Asked { verb, done }) => self.accept_volume(verb, done),
             Verb::Grow(asked) => self.accept_grow(asked),
             Verb::Explain(asked) => self.accept_explain(asked),
@@ -100,7 +100,7 @@ impl Engine {
             Verb::ResizeVolume(asked) => match self.resize(&asked.verb) {
                 // The rest of a chunk at the new end is written like any other.
                 Err(RequestError::NoSpace) => {
-                    self.waiting.push_back(Waiting::Change(Verb::ResizeVolume(asked)));
+                    self.core.waiting.push_back(Waiting::Change(Verb::ResizeVolume(asked)));
                 }
                 queued => self.queue_of(queued, asked.done),
             },
@@ -142,7 +142,7 @@ impl Engine {
     /// Waits for room, unless the request fails with all the room there is.
     fn wait_for_versions(&mut self, verb: Verb) {
         match self.check_versions(&verb) {
-            Ok(()) => self.waiting.push_back(Waiting::Change(verb)),
+            Ok(()) => self.core.waiting.push_back(Waiting::Change(verb)),
             Err(error) => verb.fail(error),
         }
     }
@@ -165,16 +165,16 @@ impl Engine {
 
     fn queue_changes(&mut self, changes: Vec<Change>, answer: AdminAnswer) {
         debug_assert!(encoded(&changes).len() <= BODY_BYTES_MAX, "it would wait for ever");
-        self.buffer.push_closed(Work::Admin { changes, answer: Some(answer) });
+        self.core.buffer.push_closed(Work::Admin { changes, answer: Some(answer) });
     }
 
     fn list_volumes(&self, after: Option<&str>, most: usize) -> Vec<VolumeInfo> {
-        let volumes = self.volumes.iter_after(after).take(most);
+        let volumes = self.core.volumes.iter_after(after).take(most);
         volumes.map(|volume| self.describe(volume)).collect()
     }
 
     pub(crate) fn describe(&self, volume: &VolumeShared) -> VolumeInfo {
-        let entry = self.state.catalog.get(volume.id);
+        let entry = self.core.state.catalog.get(volume.id);
         let mapped_chunks = entry.map_or(0, |entry| entry.mapped_chunks);
         let lineage = entry.map(|entry| &entry.lineage);
         let is_snapshot = lineage.is_some_and(|lineage| lineage.snapshot_of.is_some());
@@ -182,15 +182,15 @@ impl Engine {
             name: volume.name(),
             id: volume.id.0,
             size_bytes: volume.size_bytes(),
-            mapped_bytes: mapped_chunks * u64::from(self.geometry.chunk_bytes),
+            mapped_bytes: mapped_chunks * u64::from(self.core.geometry.chunk_bytes),
             read_only: volume.read_only,
             quota_bytes: volume.quota_bytes(),
             reservation_bytes: volume.reservation_bytes(),
             kind: volume.kind,
             dedup: entry.map(|entry| entry.dedup).unwrap_or_default(),
             compression: entry.and_then(|entry| entry.compression),
-            dedup_active: self.volumes.seeking.dedup_active(volume.id),
-            unindexed_chunks: self.volumes.seeking.unindexed_chunks(volume.id),
+            dedup_active: self.core.volumes.seeking.dedup_active(volume.id),
+            unindexed_chunks: self.core.volumes.seeking.unindexed_chunks(volume.id),
             domain: volume.domain.as_ref().map(|domain| domain.name.clone()),
             taken_unix_s: lineage.filter(|_| is_snapshot).map(|lineage| lineage.taken_unix_s),
             parent: lineage.and_then(|lineage| self.visible_parent(lineage)),
@@ -201,9 +201,9 @@ impl Engine {
     /// The next snapshot above a version that clients can see.
     fn visible_parent(&self, lineage: &Lineage) -> Option<String> {
         let mut above = lineage.parent;
-        while let Some(entry) = above.and_then(|id| self.state.catalog.get(id)) {
+        while let Some(entry) = above.and_then(|id| self.core.state.catalog.get(id)) {
             if entry.state == VolumeState::Live {
-                return Some(self.state.full_name(entry));
+                return Some(self.core.state.full_name(entry));
             }
             above = entry.lineage.parent;
         }
@@ -213,8 +213,8 @@ impl Engine {
     fn resize(&mut self, verb: &ResizeVolume) -> QueuedOf {
         let ResizeVolume { ref name, size_bytes, may_shrink, even_if_open } = *verb;
         check_size(size_bytes)?;
-        let volume = Arc::clone(self.volumes.volume(name)?);
-        self.volumes.check_still(&volume)?;
+        let volume = Arc::clone(self.core.volumes.volume(name)?);
+        self.core.volumes.check_still(&volume)?;
         volume.check_reserved(size_bytes)?;
         if size_bytes < volume.size_bytes() {
             if !may_shrink {
@@ -237,8 +237,8 @@ impl Engine {
 
     fn set_quota(&mut self, verb: &SetQuota) -> QueuedOf {
         let SetQuota { ref name, quota_bytes } = *verb;
-        let volume = Arc::clone(self.volumes.volume(name)?);
-        let chunk_bytes = self.geometry.chunk_bytes;
+        let volume = Arc::clone(self.core.volumes.volume(name)?);
+        let chunk_bytes = self.core.geometry.chunk_bytes;
         if quota_bytes.is_some_and(|bytes| bytes < u64::from(chunk_bytes)) {
             return Err(RequestError::BadQuota { chunk_bytes });
         }
@@ -247,7 +247,7 @@ impl Engine {
         {
             // From now on: what stands behind this request in the queue is under it, and no door is
             // between its look at the quota and an acknowledgement.
-            let _intake = self.intake.lock();
+            let _intake = self.core.intake.lock();
             volume.set_quota_bytes(quota_bytes);
         }
         let change = Change::SetQuota { id: volume.id, quota_bytes };
@@ -255,14 +255,14 @@ impl Engine {
     }
 
     fn rename(&mut self, name: &str, new_name: &str) -> QueuedOf {
-        self.volumes.volume(name)?;
-        self.volumes.check_free(new_name)?;
-        self.volumes.check_settled(name)?;
-        for snapshot in self.volumes.snapshots_of(name) {
+        self.core.volumes.volume(name)?;
+        self.core.volumes.check_free(new_name)?;
+        self.core.volumes.check_settled(name)?;
+        for snapshot in self.core.volumes.snapshots_of(name) {
             let own = snapshot.split_at(name.len()).1;
-            self.volumes.rename(&snapshot, format!("{new_name}{own}"));
+            self.core.volumes.rename(&snapshot, format!("{new_name}{own}"));
         }
-        let Some(id) = self.volumes.rename(name, new_name.to_owned()) else {
+        let Some(id) = self.core.volumes.rename(name, new_name.to_owned()) else {
             return Err(RequestError::NoSuchVolume { name: name.to_owned() });
         };
         let change = Change::RenameVolume { id, name: new_name.to_owned() };
@@ -271,23 +271,23 @@ impl Engine {
 
     fn delete(&mut self, request: &DeleteRequest) -> Queued {
         let DeleteRequest { name, with_snapshots, id, newest, even_if_open } = request;
-        self.volumes.get_meant(name, *id)?;
-        self.volumes.check_settled(name)?;
-        let mut names = self.volumes.snapshots_of(name);
+        self.core.volumes.get_meant(name, *id)?;
+        self.core.volumes.check_settled(name)?;
+        let mut names = self.core.volumes.snapshots_of(name);
         if !names.is_empty() && !with_snapshots {
             let (name, count) = (name.clone(), names.len());
             return Err(RequestError::HasSnapshots { name, count });
         }
         names.push(name.clone());
-        let ids = names.iter().filter_map(|name| Some(self.volumes.by_name.get(name)?.id.0));
+        let ids = names.iter().filter_map(|name| Some(self.core.volumes.by_name.get(name)?.id.0));
         if newest.is_some_and(|newest| ids.max() > Some(newest)) {
             return Err(RequestError::NewSnapshots { name: name.clone() });
         }
         if !even_if_open {
-            names.iter().try_for_each(|name| self.volumes.get(name)?.check_unopened())?;
+            names.iter().try_for_each(|name| self.core.volumes.get(name)?.check_unopened())?;
         }
         let gone: Vec<_> =
-            names.iter().filter_map(|name| self.volumes.by_name.remove(name)).collect();
+            names.iter().filter_map(|name| self.core.volumes.by_name.remove(name)).collect();
         gone.iter().for_each(|volume| self.end_promise(volume));
         let delete = |volume: Arc<VolumeShared>| {
             volume.set_gone();
@@ -296,7 +296,7 @@ impl Engine {
         let mut records = in_records(gone.into_iter().map(delete).collect());
         let last = records.pop().unwrap_or_default();
         for changes in records {
-            self.buffer.push_closed(Work::Admin { changes, answer: None });
+            self.core.buffer.push_closed(Work::Admin { changes, answer: None });
         }
         Ok(last)
     }
@@ -312,8 +312,8 @@ impl Engine {
         }
         self.record(changes);
         changes.iter().for_each(|change| self.show_version(change));
-        let group = self.buffer.applied_group() + 1;
-        let answer = match self.buffer.groups.front_mut().map(|front| &mut front.work) {
+        let group = self.core.buffer.applied_group() + 1;
+        let answer = match self.core.buffer.groups.front_mut().map(|front| &mut front.work) {
             Some(Work::Admin { answer, .. }) => answer.take(),
             _ => None,
         };
@@ -331,10 +331,10 @@ impl Engine {
         match answer {
             AdminAnswer::Done(done) => Answer::Done(done),
             AdminAnswer::Volume(done, id) => {
-                let Some(entry) = self.state.catalog.get(id) else {
+                let Some(entry) = self.core.state.catalog.get(id) else {
                     unreachable!("volume {} was changed and is not in the catalog", id.0);
                 };
-                let volume = shared_of(&self.state, entry, self.geometry.chunk_bytes);
+                let volume = shared_of(&self.core.state, entry, self.core.geometry.chunk_bytes);
                 Answer::Volume(done, Box::new(self.describe(&volume)))
             }
         }
@@ -343,24 +343,28 @@ impl Engine {
     /// What is being given back now. A store that is being closed goes on with it when it is
     /// opened again.
     pub(crate) fn deletion_going_on(&mut self) -> Option<VolumeId> {
-        if self.closing_now() { None } else { self.volumes.deletions.next(&self.state.catalog) }
+        if self.closing_now() {
+            None
+        } else {
+            self.core.volumes.deletions.next(&self.core.state.catalog)
+        }
     }
 
     /// Gives back what was deleted, one piece a step.
     pub(crate) fn advance_deletions(&mut self) -> bool {
-        if self.stopped.is_some() {
+        if self.core.stopped.is_some() {
             return false;
         }
         let Some(id) = self.deletion_going_on() else { return false };
         match self.give_back_piece(id) {
             Ok(Piece::Waits) => false,
             Ok(Piece::Applied(_)) => {
-                self.volumes.deletions.began(id);
+                self.core.volumes.deletions.began(id);
                 true
             }
             Ok(Piece::Finished) => {
-                self.volumes.deletions.ended(id);
-                self.volumes.written.forget(id);
+                self.core.volumes.deletions.ended(id);
+                self.core.volumes.written.forget(id);
                 true
             }
             Err(error) => self.stop_for(&error),
@@ -368,10 +372,10 @@ impl Engine {
     }
 
     fn begin_close(&mut self, done: Done<()>) {
-        self.intake.refuse(RequestError::Closing);
+        self.core.intake.refuse(RequestError::Closing);
         // What slipped in just before is part of what is drained.
-        self.intake.take(&mut self.requests);
-        self.buffer.close_open();
+        self.core.intake.take(&mut self.requests);
+        self.core.buffer.close_open();
         match &mut self.closing {
             Closing::Draining(waiters) => waiters.push(done),
             Closing::Closed => done.reply(()),
@@ -384,9 +388,9 @@ impl Engine {
         if !matches!(self.closing, Closing::Draining(_)) {
             return false;
         }
-        let drained = self.buffer.groups.is_empty()
-            && self.waiting.is_empty()
-            && self.quota_line.is_empty()
+        let drained = self.core.buffer.groups.is_empty()
+            && self.core.waiting.is_empty()
+            && self.core.quota_line.is_empty()
             && self.requests.is_empty()
             && !self.reads.any()
             && !self.collection.is_busy()
@@ -395,9 +399,9 @@ impl Engine {
             && !self.explaining.any()
             && !self.walks.any()
             && !self.enlarging.any();
-        let ready = self.stopped.is_some() || (drained && self.checkpoints.close());
+        let ready = self.core.stopped.is_some() || (drained && self.checkpoints.close());
         // Not even a read that nobody wants any more may reach the next that opens the disk.
-        if !ready || self.devices.in_flight() > 0 {
+        if !ready || self.core.devices.in_flight() > 0 {
             return false;
         }
         if let Closing::Draining(waiters) = mem::replace(&mut self.closing, Closing::Closed) {

@@ -32,7 +32,7 @@ impl Engine {
             let queued = self.set_codec(&verb);
             return self.queue_of(queued, done);
         }
-        match self.volumes.volume(&verb.name) {
+        match self.core.volumes.volume(&verb.name) {
             // It follows the store as all do here. The empty record is answered as every change of
             // a volume is, when all that came before is durable.
             Ok(volume) if verb.compression.is_none() => {
@@ -49,12 +49,12 @@ impl Engine {
 
     /// Whether the geometry says that volumes may have codecs.
     pub(crate) fn geometry_knows_codecs(&self) -> bool {
-        knows_codecs(&self.geometry)
+        knows_codecs(&self.core.geometry)
     }
 
     fn set_codec(&self, verb: &SetVolumeCompression) -> QueuedOf {
         let SetVolumeCompression { ref name, compression } = *verb;
-        let id = self.volumes.volume(name)?.id;
+        let id = self.core.volumes.volume(name)?.id;
         Ok((vec![Change::SetVolumeCompression { id, compression }], id))
     }
 }

@@ -46,7 +46,7 @@ impl Engine {
 
     /// Whether the geometry says all that a volume needs of it.
     pub(crate) fn geometry_allows(&self, volume: &NewVolume) -> bool {
-        let Geometry { detection, features, .. } = &self.geometry;
+        let Geometry { detection, features, .. } = &self.core.geometry;
         let knows_kind =
             volume.kind == VolumeKind::Block || features.incompatible & Features::BUCKETS != 0;
         knows_kind && (volume.domain.is_none() || detection.secret.is_some())
@@ -54,7 +54,7 @@ impl Engine {
 
     /// The geometry with what a volume needs of it.
     pub(crate) fn geometry_for(&self, volume: &NewVolume) -> Result<Geometry, RequestError> {
-        let mut geometry = self.geometry.clone();
+        let mut geometry = self.core.geometry.clone();
         if volume.domain.is_some() && geometry.detection.secret.is_none() {
             geometry.detection.secret = Some(self.offered_secret.ok_or(RequestError::NoSecret)?);
         }
@@ -65,7 +65,7 @@ impl Engine {
     }
 
     pub(crate) fn check_volume(&self, volume: &NewVolume) -> Result<(), RequestError> {
-        self.volumes.check_free(&volume.name)?;
+        self.core.volumes.check_free(&volume.name)?;
         check_size(volume.size_bytes)?;
         match &volume.domain {
             Some(domain) if !Domain::is_name(domain) => {
@@ -79,12 +79,12 @@ impl Engine {
         self.check_volume(&volume)?;
         let NewVolume { name, size_bytes, read_only, domain, kind } = volume;
         let domain = domain.map(|name| self.domain_called(name)).transpose()?;
-        let id = self.volumes.take_id();
-        let chunk_bytes = self.geometry.chunk_bytes;
+        let id = self.core.volumes.take_id();
+        let chunk_bytes = self.core.geometry.chunk_bytes;
         let in_domain = domain.clone();
         let shared =
             VolumeShared::new(id, &name, size_bytes, read_only, chunk_bytes, in_domain, kind);
-        self.volumes.show(shared);
+        self.core.volumes.show(shared);
         let change = Change::CreateVolume { id, size_bytes, read_only, name, domain, kind };
         Ok((vec![change], id))
     }
@@ -93,18 +93,18 @@ impl Engine {
     fn domain_called(&mut self, name: String) -> Result<Domain, RequestError> {
         // What is on its way into the catalog is shown already; what is not shown any more, or not
         // yet, has the version that it came from in the catalog.
-        let shown = self.volumes.iter().filter_map(|volume| volume.domain.as_ref());
-        let listed = self.state.catalog.iter().filter_map(|entry| entry.domain.as_ref());
+        let shown = self.core.volumes.iter().filter_map(|volume| volume.domain.as_ref());
+        let listed = self.core.state.catalog.iter().filter_map(|entry| entry.domain.as_ref());
         if let Some(domain) = shown.chain(listed).find(|domain| domain.name == name) {
             return Ok(domain.clone());
         }
-        let id = self.volumes.take_domain().ok_or(RequestError::TooManyDomains)?;
+        let id = self.core.volumes.take_domain().ok_or(RequestError::TooManyDomains)?;
         Ok(Domain { id, name })
     }
 
     /// Keyed domains that some volume or snapshot is in.
     pub(crate) fn count_domains(&self) -> u64 {
-        let ids = self.volumes.iter().filter_map(|volume| Some(volume.domain.as_ref()?.id));
+        let ids = self.core.volumes.iter().filter_map(|volume| Some(volume.domain.as_ref()?.id));
         ids.collect::<BTreeSet<_>>().len() as u64
     }
 }

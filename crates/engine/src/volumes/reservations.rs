@@ -31,13 +31,13 @@ impl Engine {
             Err(error) => return asked.done.fail(error),
         };
         if self.geometry_knows_reservations() {
-            if !self.waiting.is_empty() && !self.may_have_less(&asked.verb, &volume) {
+            if !self.core.waiting.is_empty() && !self.may_have_less(&asked.verb, &volume) {
                 // Behind those that were before it: what it takes they would lack.
                 let promise = self.wait_with(asked, &volume);
-                return self.waiting.push_back(Waiting::Promise(promise));
+                return self.core.waiting.push_back(Waiting::Promise(promise));
             }
             if let Some(promise) = self.try_promise(asked) {
-                self.waiting.push_back(Waiting::Promise(promise));
+                self.core.waiting.push_back(Waiting::Promise(promise));
             }
             return;
         }
@@ -51,7 +51,7 @@ impl Engine {
 
     /// Whether the geometry says that volumes may have reservations.
     pub(crate) fn geometry_knows_reservations(&self) -> bool {
-        self.geometry.features.incompatible & Features::VOLUME_RESERVATIONS != 0
+        self.core.geometry.features.incompatible & Features::VOLUME_RESERVATIONS != 0
     }
 
     /// Promises and records a reservation, or refuses it; it comes back if there is no room now.
@@ -65,14 +65,14 @@ impl Engine {
         };
         let reservation_bytes = asked.verb.reservation_bytes.unwrap_or(0);
         let left = self.left_to_map(&volume, reservation_bytes);
-        if !self.intake.lock().space.try_promise(volume.id, left) {
+        if !self.core.intake.lock().space.try_promise(volume.id, left) {
             return Some(self.wait_with(asked, &volume));
         }
         volume.set_reservation_bytes(reservation_bytes);
         let id = volume.id;
         match reservation_bytes {
             0 => self.end_promise(&volume),
-            _ => drop(self.volumes.promised.insert(id, volume)),
+            _ => drop(self.core.volumes.promised.insert(id, volume)),
         }
         let change = Change::SetReservation { id, reservation_bytes };
         self.queue_of(Ok((vec![change], id)), asked.done);
@@ -87,24 +87,25 @@ impl Engine {
             Err(error) => return asked.done.fail(error),
         };
         let left = self.left_to_map(&volume, asked.verb.reservation_bytes.unwrap_or(0));
-        let (free_bytes, lacks_tables) = self.intake.lock().space.free_to_promise(volume.id, left);
+        let (free_bytes, lacks_tables) =
+            self.core.intake.lock().space.free_to_promise(volume.id, left);
         let needed_bytes = left.bytes;
         asked.done.fail(RequestError::NoRoomToReserve { needed_bytes, free_bytes, lacks_tables });
     }
 
     /// A volume is promised nothing any more.
     pub(crate) fn end_promise(&mut self, volume: &VolumeShared) {
-        self.volumes.promised.remove(&volume.id);
-        self.intake.lock().space.promises.end(volume.id);
+        self.core.volumes.promised.remove(&volume.id);
+        self.core.intake.lock().space.promises.end(volume.id);
     }
 
     /// Counts anew what volumes are promised, as they map more by now, or less.
     pub(crate) fn count_promises(&self) {
-        if self.volumes.promised.is_empty() {
+        if self.core.volumes.promised.is_empty() {
             return;
         }
-        let mut intake = self.intake.lock();
-        for volume in self.volumes.promised.values() {
+        let mut intake = self.core.intake.lock();
+        for volume in self.core.volumes.promised.values() {
             let left = self.left_to_map(volume, volume.reservation_bytes().unwrap_or(0));
             intake.space.promises.set(volume.id, left);
         }
@@ -113,28 +114,28 @@ impl Engine {
     /// Whether a reservation asks for no more than the volume is promised already.
     fn may_have_less(&self, verb: &SetReservation, volume: &VolumeShared) -> bool {
         let left = self.left_to_map(volume, verb.reservation_bytes.unwrap_or(0));
-        left == Left::default() || self.intake.lock().space.promises.covers(volume.id, left)
+        left == Left::default() || self.core.intake.lock().space.promises.covers(volume.id, left)
     }
 
     /// What a volume does not map yet of so much of it.
     fn left_to_map(&self, volume: &VolumeShared, reservation_bytes: u64) -> Left {
-        let chunk_bytes = self.geometry.chunk_bytes;
+        let chunk_bytes = self.core.geometry.chunk_bytes;
         let volume_chunks = volume.size_bytes().div_ceil(u64::from(chunk_bytes));
         let reserved = reservation_bytes.div_ceil(u64::from(chunk_bytes)).min(volume_chunks);
-        let entry = self.state.catalog.get(volume.id);
+        let entry = self.core.state.catalog.get(volume.id);
         let mapped = entry.map_or(0, |entry| entry.mapped_chunks);
         Left::of_new_chunks(reserved.saturating_sub(mapped), volume_chunks, chunk_bytes)
     }
 
     fn wait_with(&self, asked: Asked<SetReservation>, volume: &VolumeShared) -> WaitingPromise {
         let left = self.left_to_map(volume, asked.verb.reservation_bytes.unwrap_or(0));
-        let chunks = left.bytes.div_ceil(u64::from(self.geometry.chunk_bytes));
+        let chunks = left.bytes.div_ceil(u64::from(self.core.geometry.chunk_bytes));
         WaitingPromise { asked, volume: volume.id, chunks }
     }
 
     /// The volume, if it may have the reservation.
     fn check_reservation(&self, verb: &SetReservation) -> Result<Arc<VolumeShared>, RequestError> {
-        let volume = Arc::clone(self.volumes.volume(&verb.name)?);
+        let volume = Arc::clone(self.core.volumes.volume(&verb.name)?);
         let Some(reservation_bytes) = verb.reservation_bytes else { return Ok(volume) };
         let quota_bytes = volume.quota_bytes().unwrap_or(u64::MAX);
         let most_bytes = volume.size_bytes().min(quota_bytes);

@@ -33,7 +33,7 @@ impl Engine {
     /// pages stay, and would take for good the blocks that checkpoints need.
     pub(crate) fn has_room_for_versions(&self, verb: &Verb) -> bool {
         let made = verb.versions_made();
-        let promised_chunks = self.intake.lock().space.spoken_for_chunks();
+        let promised_chunks = self.core.intake.lock().space.spoken_for_chunks();
         made == 0 || self.blocks_to_promise() >= promised_chunks * PAGES_PER_CHUNK_MAX + made
     }
 
@@ -44,7 +44,7 @@ impl Engine {
             Verb::TakeCopied(Asked { verb, .. }) => self.check_snapshots(&verb.snapshots),
             Verb::CloneVolume(Asked { verb, .. }) => {
                 self.snapshot(&verb.snapshot)?;
-                self.volumes.check_free(&verb.name)
+                self.core.volumes.check_free(&verb.name)
             }
             Verb::NewVolume(Asked { verb, .. }) => self.check_volume(verb),
             _ => Ok(()),
@@ -53,13 +53,13 @@ impl Engine {
 
     fn check_snapshots(&self, request: &SnapshotRequest) -> Result<(), RequestError> {
         let SnapshotRequest { volumes, name, .. } = request;
-        let check = |volume| self.volumes.check_snapshot(volume, name).map(drop);
+        let check = |volume| self.core.volumes.check_snapshot(volume, name).map(drop);
         volumes.iter().map(String::as_str).try_for_each(check)
     }
 
     /// Versions on their way into the catalog: a page of it for each, at worst.
     pub(crate) fn versions_coming(&self) -> u64 {
-        let changes = self.buffer.groups.iter().filter_map(|group| match &group.work {
+        let changes = self.core.buffer.groups.iter().filter_map(|group| match &group.work {
             Work::Admin { changes, .. } => Some(changes),
             _ => None,
         });
@@ -73,7 +73,7 @@ impl Engine {
         }
         let mut claimed = BTreeSet::new();
         for volume in volumes {
-            let full = self.volumes.check_snapshot(volume, name)?;
+            let full = self.core.volumes.check_snapshot(volume, name)?;
             if let Some(full) = claimed.replace(full) {
                 return Err(RequestError::VolumeExists { name: full });
             }
@@ -89,10 +89,10 @@ impl Engine {
         }
         let mut changes = Vec::with_capacity(count);
         for volume in volumes {
-            let volume = self.volumes.get(volume)?.id;
-            changes.push(taken(volume, self.volumes.take_id()));
+            let volume = self.core.volumes.get(volume)?.id;
+            changes.push(taken(volume, self.core.volumes.take_id()));
         }
-        self.volumes.claimed.extend(claimed);
+        self.core.volumes.claimed.extend(claimed);
         Ok(changes)
     }
 
@@ -118,7 +118,7 @@ impl Engine {
     }
 
     fn snapshot(&self, name: &str) -> Result<Arc<VolumeShared>, RequestError> {
-        let snapshot = self.volumes.get(name)?;
+        let snapshot = self.core.volumes.get(name)?;
         if !snapshot.is_snapshot() {
             return Err(RequestError::NotASnapshot { name: name.to_owned() });
         }
@@ -128,20 +128,20 @@ impl Engine {
     pub(crate) fn clone_volume(&mut self, verb: &CloneVolume) -> QueuedOf {
         let CloneVolume { snapshot, name } = verb;
         let snapshot = self.snapshot(snapshot)?.id;
-        self.volumes.check_free(name)?;
-        self.volumes.claimed.insert(name.clone());
-        let id = self.volumes.take_id();
+        self.core.volumes.check_free(name)?;
+        self.core.volumes.claimed.insert(name.clone());
+        let id = self.core.volumes.take_id();
         let change = Change::CloneVolume { snapshot, id, name: name.clone() };
         Ok((vec![change], id))
     }
 
     pub(crate) fn roll_back(&mut self, verb: &Rollback) -> QueuedOf {
         let Rollback { snapshot, volume, id } = verb;
-        self.volumes.get_meant(snapshot, *id)?;
+        self.core.volumes.get_meant(snapshot, *id)?;
         let to = self.snapshot(snapshot)?;
         let own = snapshot.split('@').next().unwrap_or_default();
         let name = volume.as_deref().unwrap_or(own);
-        let volume = self.volumes.get(name)?;
+        let volume = self.core.volumes.get(name)?;
         if volume.is_snapshot() {
             return Err(RequestError::NotAVolume { name: name.to_owned() });
         }
@@ -150,14 +150,14 @@ impl Engine {
             let (from, to) = (snapshot.clone(), name.to_owned());
             return Err(RequestError::OtherDomain { from, to });
         }
-        self.volumes.check_still(volume)?;
+        self.core.volumes.check_still(volume)?;
         volume.check_unopened()?;
         let volume = volume.id;
         if self.has_requests_to(volume) {
             return Err(RequestError::RequestsUnderWay { name: name.to_owned() });
         }
-        self.volumes.rolling_back.insert(volume);
-        let into = self.volumes.take_id();
+        self.core.volumes.rolling_back.insert(volume);
+        let into = self.core.volumes.take_id();
         let change = Change::Rollback { volume, to: to.id, into };
         Ok((vec![change], volume))
     }
@@ -173,9 +173,9 @@ impl Engine {
             Waiting::Change(..) | Waiting::Promise(_) => false,
         };
         self.requests.iter().any(|request| request.is_to(volume))
-            || self.intake.has_requests_to(volume)
-            || self.waiting.iter().any(waits)
-            || self.quota_line.writes.iter().any(|write| write.volume.id == volume)
+            || self.core.intake.has_requests_to(volume)
+            || self.core.waiting.iter().any(waits)
+            || self.core.quota_line.writes.iter().any(|write| write.volume.id == volume)
             || self.reads.have_clients_of(volume)
     }
 
@@ -183,24 +183,24 @@ impl Engine {
     pub(crate) fn show_version(&mut self, change: &Change) {
         match change {
             Change::TakeSnapshot { id, .. } | Change::CloneVolume { id, .. } => {
-                let Some(entry) = self.state.catalog.get(*id) else { return };
-                let shared = shared_of(&self.state, entry, self.geometry.chunk_bytes);
-                self.volumes.claimed.remove(&shared.name());
-                self.volumes.seeking.set(*id, entry.dedup);
-                self.volumes.show(shared);
+                let Some(entry) = self.core.state.catalog.get(*id) else { return };
+                let shared = shared_of(&self.core.state, entry, self.core.geometry.chunk_bytes);
+                self.core.volumes.claimed.remove(&shared.name());
+                self.core.volumes.seeking.set(*id, entry.dedup);
+                self.core.volumes.show(shared);
             }
             Change::Rollback { volume, into, .. } => {
-                self.volumes.deletions.add(*into);
-                self.volumes.rolling_back.remove(volume);
-                let entry = self.state.catalog.get(*volume);
-                let shared = self.volumes.iter().find(|shared| shared.id == *volume);
+                self.core.volumes.deletions.add(*into);
+                self.core.volumes.rolling_back.remove(volume);
+                let entry = self.core.state.catalog.get(*volume);
+                let shared = self.core.volumes.iter().find(|shared| shared.id == *volume);
                 if let Some((entry, shared)) = entry.zip(shared) {
                     shared.set_size_bytes(entry.size_bytes);
                 }
             }
             Change::DeleteVolume { id } => {
-                self.volumes.seeking.set(*id, Dedup::On);
-                self.volumes.deletions.add(*id);
+                self.core.volumes.seeking.set(*id, Dedup::On);
+                self.core.volumes.deletions.add(*id);
             }
             _ => {}
         }

@@ -35,7 +35,8 @@ impl Engine {
         &self,
         request: &DifferenceRequest,
     ) -> Result<DifferenceWalk, RequestError> {
-        let [from, to] = [self.volumes.get(&request.from)?, self.volumes.get(&request.to)?];
+        let [from, to] =
+            [self.core.volumes.get(&request.from)?, self.core.volumes.get(&request.to)?];
         Ok(DifferenceWalk {
             versions: [from.id, to.id],
             lba: request.lba,
@@ -43,7 +44,7 @@ impl Engine {
             step: DifferenceStep {
                 numbers: [from.id.0, to.id.0],
                 sizes_bytes: [from.size_bytes(), to.size_bytes()],
-                chunk_bytes: self.geometry.chunk_bytes,
+                chunk_bytes: self.core.geometry.chunk_bytes,
                 ranges: Vec::new(),
                 next_lba: None,
             },
@@ -62,7 +63,7 @@ impl Engine {
                 return Ok(Went::Done);
             }
             let from = walk.lba / SLOTS as u64;
-            let store = &mut self.state.store;
+            let store = &mut self.core.state.store;
             let same = |pointers: &tables::Pointers<'_>, _: &_| pointers.same(0, 1);
             let leaf = match store.next_difference(&trees, from, same, &mut wanted.reads)? {
                 NextLeaf::Found(leaf) => leaf,
@@ -78,7 +79,7 @@ impl Engine {
                     state.store.next_difference(&trees, from, same, reads)
                 };
                 let leaves = (leaf + 1, u64::MAX);
-                self.state.want_ahead(&trees, leaves, LEAVES_AHEAD, &mut wanted.reads, next);
+                self.core.state.want_ahead(&trees, leaves, LEAVES_AHEAD, &mut wanted.reads, next);
                 return Ok(Went::Waits);
             }
             self.compare_leaf(walk, trees, leaf);
@@ -93,7 +94,7 @@ impl Engine {
         let count = (leaf_start(leaf + 1) - first) as usize;
         let [from, to] = trees.map(|tree| {
             let mut mapped = Vec::with_capacity(count);
-            lba_pbn::extend_run(&self.state.store, tree, Lba(first), count, &mut mapped);
+            lba_pbn::extend_run(&self.core.state.store, tree, Lba(first), count, &mut mapped);
             mapped
         });
         let chunk_bytes = u64::from(walk.step.chunk_bytes);

@@ -63,8 +63,8 @@ impl Engine {
         &self,
         request: WeightRequest,
     ) -> Result<WeightWalk, RequestError> {
-        let volume = self.volumes.get(&request.volume)?;
-        let entry = self.state.catalog.get(volume.id);
+        let volume = self.core.volumes.get(&request.volume)?;
+        let entry = self.core.state.catalog.get(volume.id);
         Ok(WeightWalk {
             version: volume.id,
             leaf: request.leaf,
@@ -74,10 +74,10 @@ impl Engine {
             open: None,
             step: WeightStep {
                 number: volume.id.0,
-                chunk_bytes: self.geometry.chunk_bytes,
+                chunk_bytes: self.core.geometry.chunk_bytes,
                 size_bytes: volume.size_bytes(),
                 mapped_total: entry.map_or(0, |entry| entry.mapped_chunks),
-                children: self.state.catalog.children_of(volume.id).count() as u64,
+                children: self.core.state.catalog.children_of(volume.id).count() as u64,
                 ..WeightStep::default()
             },
         })
@@ -96,17 +96,17 @@ impl Engine {
                     walk.step.next_leaf = Some(walk.leaf);
                     return Ok(Went::Done);
                 }
-                let store = &mut self.state.store;
+                let store = &mut self.core.state.store;
                 let leaf = match store.next_leaf(own, walk.leaf, &mut wanted.reads)? {
                     NextLeaf::Found(leaf) => leaf,
                     NextLeaf::Missing => return Ok(Went::Waits),
                     NextLeaf::End => return Ok(Went::Done),
                 };
-                let parent = self.state.parent_at(walk.version, leaf);
+                let parent = self.core.state.parent_at(walk.version, leaf);
                 walk.open = Some(LeafWalk::new(leaf, parent));
                 continue;
             };
-            if let Some(other) = self.state.next_relative(walk.version, at) {
+            if let Some(other) = self.core.state.next_relative(walk.version, at) {
                 let Some(looked_at) = self.compare_leaves(own, other, at, wanted)? else {
                     self.want_relatives(own, at, wanted)?;
                     self.want_following(own, at.leaf, wanted);
@@ -139,7 +139,7 @@ impl Engine {
         at: &mut LeafWalk,
         wanted: &mut Wanted,
     ) -> Result<Option<bool>, PageError> {
-        let store = &mut self.state.store;
+        let store = &mut self.core.state.store;
         match store.shares_leaf((own, other), at.leaf, &mut wanted.reads)? {
             None => return Ok(None),
             Some(true) => {
@@ -155,7 +155,7 @@ impl Engine {
         if !here {
             return Ok(None);
         }
-        let slots = |tree| lba_pbn::slots(&self.state.store, tree, at.leaf);
+        let slots = |tree| lba_pbn::slots(&self.core.state.store, tree, at.leaf);
         let slots = slots(own).into_iter().zip(slots(other));
         let mut goes_any = false;
         for (goes, (pbn, of_other)) in at.goes.iter_mut().zip(slots) {
@@ -175,7 +175,7 @@ impl Engine {
         at: &LeafWalk,
         wanted: &mut Wanted,
     ) -> Result<(), PageError> {
-        let store = &mut self.state.store;
+        let store = &mut self.core.state.store;
         for &other in at.others.iter().skip(1).take(RELATIVES_AHEAD) {
             if store.shares_leaf((own, other), at.leaf, &mut wanted.reads)? == Some(false) {
                 store.want(&mut wanted.pins, other, at.leaf, &mut wanted.reads)?;
@@ -188,7 +188,7 @@ impl Engine {
     fn want_following(&mut self, own: TreeId, leaf: u64, wanted: &mut Wanted) {
         let next = |state: &mut State, from, reads: &mut _| state.store.next_leaf(own, from, reads);
         let leaves = (leaf + 1, u64::MAX);
-        self.state.want_ahead(&[own], leaves, LEAVES_AHEAD, &mut wanted.reads, next);
+        self.core.state.want_ahead(&[own], leaves, LEAVES_AHEAD, &mut wanted.reads, next);
     }
 
     fn want_weighed(
@@ -197,13 +197,13 @@ impl Engine {
         leaf: u64,
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
-        let store = &mut self.state.store;
+        let store = &mut self.core.state.store;
         let here = store.want(&mut wanted.pins, own, leaf, &mut wanted.reads)?;
-        Ok(here && self.state.want_mapped(own, Lba(leaf_start(leaf)), SLOTS, wanted)?)
+        Ok(here && self.core.state.want_mapped(own, Lba(leaf_start(leaf)), SLOTS, wanted)?)
     }
 
     fn weigh_leaf(&self, walk: &mut WeightWalk, own: TreeId, at: &LeafWalk) {
-        let slots = lba_pbn::slots(&self.state.store, own, at.leaf);
+        let slots = lba_pbn::slots(&self.core.state.store, own, at.leaf);
         for (pbn, &goes_with_it) in slots.into_iter().zip(&at.goes) {
             if !pbn.is_none() {
                 self.weigh_chunk(walk, pbn, goes_with_it);
@@ -213,7 +213,7 @@ impl Engine {
 
     fn weigh_chunk(&self, walk: &mut WeightWalk, pbn: Pbn, goes_with_it: bool) {
         walk.step.mapped += 1;
-        let Some(entry) = pbn_pba::get(&self.state.store, pbn) else {
+        let Some(entry) = pbn_pba::get(&self.core.state.store, pbn) else {
             walk.step.lost += 1;
             return;
         };

@@ -36,7 +36,7 @@ impl Engine {
     /// Applies groups from the oldest on.
     pub(crate) fn commit_groups(&mut self) -> bool {
         for committed in 0..COMMITS_PER_STEP {
-            if self.stopped.is_some() || !self.front_is_ready() {
+            if self.core.stopped.is_some() || !self.front_is_ready() {
                 return committed > 0;
             }
             match self.commit_front() {
@@ -49,10 +49,10 @@ impl Engine {
     }
 
     fn commit_front(&mut self) -> Result<bool, PageError> {
-        if self.devices.journal_is_behind() {
+        if self.core.devices.journal_is_behind() {
             return Ok(false);
         }
-        let Some(group) = self.buffer.groups.front() else { return Ok(false) };
+        let Some(group) = self.core.buffer.groups.front() else { return Ok(false) };
         match &group.work {
             Work::Slots(_) => self.commit_slots(),
             Work::Unmap { volume, first, end } => {
@@ -71,17 +71,17 @@ impl Engine {
     }
 
     fn commit_slots(&mut self) -> Result<bool, PageError> {
-        if self.state.store.awaits(&self.held_pages.apply) {
+        if self.core.state.store.awaits(&self.core.held_pages.apply) {
             return Ok(false);
         }
-        if self.placement.is_behind() || self.groups_wait_for_tables() {
+        if self.core.placement.is_behind() || self.groups_wait_for_tables() {
             return Ok(false);
         }
-        let Some(group) = self.buffer.groups.pop_front() else { return Ok(false) };
+        let Some(group) = self.core.buffer.groups.pop_front() else { return Ok(false) };
         let mut maps = self.map_changes(group.slots());
         let outcome = self.try_commit_slots(&group, &mut maps);
-        self.state.scratch.maps = self.state.scratch.emptied(maps);
-        self.buffer.groups.push_front(group);
+        self.core.state.scratch.maps = self.core.state.scratch.emptied(maps);
+        self.core.buffer.groups.push_front(group);
         if let Ok(true) = outcome {
             self.finish_group();
         }
@@ -97,7 +97,7 @@ impl Engine {
         let stores = new_chunks(group);
         let heals = healed_chunks(group);
         if maps.len() * RUN_CHUNKS_MIN > group.slots().len() {
-            self.state.touch_mapped(maps);
+            self.core.state.touch_mapped(maps);
         }
         if !self.want_commit(maps, &stores, &heals)? {
             return Ok(false);
@@ -109,15 +109,15 @@ impl Engine {
         if !self.journal_has_room(body_bytes + carried_bytes) {
             return Ok(false);
         }
-        if !self.placement.has_room(frame_bytes) {
+        if !self.core.placement.has_room(frame_bytes) {
             // It was promised, and nobody else takes it.
             return Ok(false);
         }
-        let mut changes = std::mem::take(&mut self.state.scratch.changes);
+        let mut changes = std::mem::take(&mut self.core.state.scratch.changes);
         changes.reserve(maps.len() + stores.len() + 2);
-        let begun = self.stages.now();
+        let begun = self.core.stages.now();
         for (frames, new) in group.frames.iter().flatten().zip(stores.chunks(JOB_CHUNKS)) {
-            let (placement, bytes) = (&mut self.placement, &frames.bytes);
+            let (placement, bytes) = (&mut self.core.placement, &frames.bytes);
             let placed = match carried {
                 true => placement.place_carried(bytes, new, &mut changes),
                 false => placement.place_all(bytes, new, &mut changes),
@@ -127,7 +127,7 @@ impl Engine {
                 return Ok(false);
             }
         }
-        self.stages.within(CoreStage::Pack, begun);
+        self.core.stages.within(CoreStage::Pack, begun);
         store_otherwise(&mut changes, &heals, &chunks_unindexed(group), self.verifies());
         let half = changes.len() + maps.len() / 2;
         changes.append(maps);
@@ -136,38 +136,38 @@ impl Engine {
         let durability = self.flushing.durability_of_next(carried);
         self.record_with(&changes, durability);
         rest.into_iter().for_each(|rest| self.record(&rest));
-        self.state.scratch.changes = self.state.scratch.emptied(changes);
+        self.core.state.scratch.changes = self.core.state.scratch.emptied(changes);
         self.let_go(group, (stores.len() - heals.len()) as u64, popped);
         self.follow_runs(group.slots());
-        self.counters.chunks_healed += heals.len() as u64;
+        self.core.counters.chunks_healed += heals.len() as u64;
         heals.iter().for_each(|&pbn| self.note_popular(pbn));
         let stored_bytes = stores.iter().map(|new| u64::from(new.length_bytes));
-        self.counters.frame_bytes_stored += stored_bytes.sum::<u64>();
-        self.volumes.written.count(group, u64::from(self.geometry.chunk_bytes));
+        self.core.counters.frame_bytes_stored += stored_bytes.sum::<u64>();
+        self.core.volumes.written.count(group, u64::from(self.core.geometry.chunk_bytes));
         Ok(true)
     }
 
     /// Whether the group's frames, of so many bytes with their directory entries, go along in its
     /// record: somebody waits for them, or will. In vain if the next round places frames anyway.
     fn carries(&self, group: u64, frame_bytes: u64) -> bool {
-        let waited_for =
-            self.flushing.is_expected(self.counters.writes) || self.flushing.is_waited_for(group);
+        let waited_for = self.flushing.is_expected(self.core.counters.writes)
+            || self.flushing.is_waited_for(group);
         waited_for
             && frame_bytes <= CARRIED_BYTES_MAX
-            && !self.placement.has_loose_frames()
-            && self.placement.open_room_bytes(Stream::Clients) >= frame_bytes
+            && !self.core.placement.has_loose_frames()
+            && self.core.placement.open_room_bytes(Stream::Clients) >= frame_bytes
     }
 
     /// How many of the chunks have their PBNs from the queue of free ones.
     fn popped(&self, stores: &[NewFrame], heals: usize) -> u64 {
-        let known = stores.iter().filter(|new| new.pbn.0 < self.state.next_pbn);
+        let known = stores.iter().filter(|new| new.pbn.0 < self.core.state.next_pbn);
         (known.count() - heals) as u64
     }
 
     /// Runs of what the group maps; chunks of volumes deleted meanwhile are left out, because
     /// nobody would give them back.
     fn map_changes(&mut self, slots: &[Slot]) -> Vec<Change> {
-        let mut changes = std::mem::take(&mut self.state.scratch.maps);
+        let mut changes = std::mem::take(&mut self.core.state.scratch.maps);
         for slot in slots {
             if !self.is_mapped_somewhere(slot) {
                 continue;
@@ -193,12 +193,12 @@ impl Engine {
             pbns.push(pbn);
             return;
         }
-        let pbns = self.state.scratch.run_of(pbn);
+        let pbns = self.core.state.scratch.run_of(pbn);
         changes.push(Change::Map { volume, first: lba, pbns });
     }
 
     fn is_mapped_somewhere(&self, slot: &Slot) -> bool {
-        slot.plan != Plan::Void && self.state.is_live(slot.volume)
+        slot.plan != Plan::Void && self.core.state.is_live(slot.volume)
     }
 
     fn want_commit(
@@ -220,17 +220,17 @@ impl Engine {
         heals: &[Pbn],
         wanted: &mut Wanted,
     ) -> Result<bool, PageError> {
-        let mut here = self.state.want_inserts(stores.len() as u64, wanted)?;
+        let mut here = self.core.state.want_inserts(stores.len() as u64, wanted)?;
         for new in stores {
-            here &= self.state.want_pba(new.pbn, wanted)?;
+            here &= self.core.state.want_pba(new.pbn, wanted)?;
         }
         for &pbn in heals {
-            here &= self.state.want_move(pbn, wanted)?;
+            here &= self.core.state.want_move(pbn, wanted)?;
         }
         let pops = self.popped(stores, heals.len());
-        here &= self.state.want_free_pop(pops, wanted)?;
+        here &= self.core.state.want_free_pop(pops, wanted)?;
         for map in maps {
-            here &= self.state.want_change(map, wanted)?;
+            here &= self.core.state.want_change(map, wanted)?;
         }
         Ok(here)
     }
@@ -239,7 +239,7 @@ impl Engine {
     fn let_go(&mut self, group: &Group, stored: u64, popped: u64) {
         for (at, slot) in group.slots().iter().enumerate() {
             if let (Plan::New { .. }, Some(fingerprint)) = (slot.plan, &slot.fingerprint) {
-                let hash = self.state.hash.hash_of(fingerprint);
+                let hash = self.core.state.hash.hash_of(fingerprint);
                 self.lookups.pending.remove(hash, SlotPlace::new(group.id, at));
             }
         }
@@ -249,11 +249,11 @@ impl Engine {
 
     /// The oldest group has been applied: it leaves the write buffer.
     pub(crate) fn finish_group(&mut self) {
-        let Some(group) = self.buffer.pop_applied() else { return };
-        self.counters.groups += 1;
+        let Some(group) = self.core.buffer.pop_applied() else { return };
+        self.core.counters.groups += 1;
         // First less is promised, then the reservation ends: never the other way round.
         self.publish_space();
-        let mut intake = self.intake.lock();
+        let mut intake = self.core.intake.lock();
         for chunks in group.reservations.into_iter().filter(|_| !mutant!(KeepsPromise)) {
             intake.space.settle(chunks);
         }

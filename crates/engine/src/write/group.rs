@@ -39,7 +39,7 @@ impl Engine {
     /// Moves groups through their stages as far as they go.
     pub(crate) fn advance_groups(&mut self) -> bool {
         let mut moved = self.timed(CoreStage::Groups, Self::fill_slots);
-        if self.stopped.is_some() {
+        if self.core.stopped.is_some() {
             return moved;
         }
         moved |= self.timed(CoreStage::Groups, Self::send_filled);
@@ -50,7 +50,8 @@ impl Engine {
 
     /// The first group in `stage`, if every group before it is further.
     fn first_in(&self, stage: Stage) -> Option<u64> {
-        let group = self.buffer.groups.iter().find(|group| group.stage as u8 <= stage as u8)?;
+        let group =
+            self.core.buffer.groups.iter().find(|group| group.stage as u8 <= stage as u8)?;
         (group.stage == stage).then_some(group.id)
     }
 
@@ -58,11 +59,11 @@ impl Engine {
     /// too, and when nothing is written any more: who wrote them, or reads them, waits for it.
     fn fill_slots(&mut self) -> bool {
         let mut moved = false;
-        for (id, at) in std::mem::take(&mut self.buffer.unfilled) {
+        for (id, at) in std::mem::take(&mut self.core.buffer.unfilled) {
             if self.fill_slot(id, at) {
                 moved = true;
             } else {
-                self.buffer.unfilled.push((id, at));
+                self.core.buffer.unfilled.push((id, at));
             }
         }
         moved
@@ -73,19 +74,19 @@ impl Engine {
         let mut moved = false;
         let mut jobs = Vec::new();
         while let Some(id) = self.first_in(Stage::Filling) {
-            if self.buffer.unfilled.iter().any(|&(of, _)| of == id) {
+            if self.core.buffer.unfilled.iter().any(|&(of, _)| of == id) {
                 break;
             }
             self.send_to_fingerprint(id, &mut jobs);
             moved = true;
         }
-        self.workers.submit_all(jobs);
+        self.core.workers.submit_all(jobs);
         moved
     }
 
     /// Completes a chunk; false while what is around it is unknown.
     fn fill_slot(&mut self, id: u64, at: usize) -> bool {
-        let Some(slot) = self.buffer.slot(id, at) else { return true };
+        let Some(slot) = self.core.buffer.slot(id, at) else { return true };
         let SlotData::Partial(partial) = &slot.data else {
             // Written as a whole meanwhile: reads may have waited for the rest of it.
             self.reads.retry_parked();
@@ -98,15 +99,15 @@ impl Engine {
                 self.slot_filled(id, at, None);
                 true
             }
-            Base::Buffered { group, slot } if self.buffer.is_buffered(group, slot) => {
+            Base::Buffered { group, slot } if self.core.buffer.is_buffered(group, slot) => {
                 let Some(chunk) = self.buffered_chunk(group, slot) else { return false };
                 self.slot_filled(id, at, chunk.as_ref().map(ChunkRef::bytes));
                 true
             }
-            Base::Copied { group } if self.buffer.is_copying(group) => false,
+            Base::Copied { group } if self.core.buffer.is_copying(group) => false,
             Base::Copied { .. } => {
                 // Mostly it is in the map now. If the writing stopped before, it never will be.
-                let base = self.buffer.newest_before(id, volume, lba).base();
+                let base = self.core.buffer.newest_before(id, volume, lba).base();
                 if let Some(SlotData::Partial(partial)) = self.slot_data(id, at) {
                     partial.base = base;
                 }
@@ -124,7 +125,7 @@ impl Engine {
 
     /// The bytes of a slot (inner None: zeros), unless it is partly written itself.
     fn buffered_chunk(&self, group: u64, slot: usize) -> Option<Option<ChunkRef>> {
-        match &self.buffer.slot(group, slot)?.data {
+        match &self.core.buffer.slot(group, slot)?.data {
             SlotData::Whole(chunk) => Some(Some(chunk.clone())),
             SlotData::Zeros => Some(None),
             SlotData::Partial(_) => None,
@@ -132,7 +133,7 @@ impl Engine {
     }
 
     fn slot_data(&mut self, id: u64, at: usize) -> Option<&mut SlotData> {
-        self.buffer.group_mut(id)?.slots_mut().get_mut(at).map(|slot| &mut slot.data)
+        self.core.buffer.group_mut(id)?.slots_mut().get_mut(at).map(|slot| &mut slot.data)
     }
 
     /// The read of what is around a partly written chunk has ended. Its slot may have been
@@ -164,8 +165,8 @@ impl Engine {
     /// The bytes around a partly written chunk cannot be read: the writes to it fail, and the chunk
     /// stays as it is.
     fn slot_base_lost(&mut self, id: u64, at: usize, error: &RequestError) {
-        let of = self.buffer.slot(id, at).map(|slot| slot.volume);
-        let shared = self.volumes.iter().find(|shared| Some(shared.id) == of);
+        let of = self.core.buffer.slot(id, at).map(|slot| slot.volume);
+        let shared = self.core.volumes.iter().find(|shared| Some(shared.id) == of);
         let error = match (error, shared) {
             // The engine read for itself, and knew no name.
             (&RequestError::Damaged { lba, .. }, Some(shared)) => {
@@ -176,18 +177,18 @@ impl Engine {
         if let Some(SlotData::Partial(partial)) = self.slot_data(id, at) {
             partial.acks.iter().for_each(|ack| ack.fail(error));
         }
-        self.buffer.void_slot(id, at);
+        self.core.buffer.void_slot(id, at);
     }
 
     /// Adds what fingerprints a group to `jobs`, which are handed in together.
     fn send_to_fingerprint(&mut self, id: u64, jobs: &mut Vec<Job>) {
-        let Some(group) = self.buffer.group_mut(id) else { return };
+        let Some(group) = self.core.buffer.group_mut(id) else { return };
         if !matches!(group.work, Work::Slots(_)) {
             group.stage = Stage::Applying;
             return;
         }
-        let mut domains = self.volumes.domains.of_chunks();
-        let by = fingerprinters(&self.geometry);
+        let mut domains = self.core.volumes.domains.of_chunks();
+        let by = fingerprinters(&self.core.geometry);
         let mut jobs_out = 0;
         for (job, slots) in group.slots().chunks(JOB_CHUNKS).enumerate() {
             let mut chunks = ChunkBatch::with_capacity(slots.len());
@@ -210,7 +211,7 @@ impl Engine {
     /// Takes the fingerprints of one job; chunks that turn out to be zeros are let go.
     pub(crate) fn fingerprints_made(&mut self, of: u64, made: Vec<Option<Fingerprint>>) {
         let (id, job) = untag(of);
-        let Some(group) = self.buffer.group_mut(id) else { return };
+        let Some(group) = self.core.buffer.group_mut(id) else { return };
         let slots = group.slots_mut().iter_mut().skip(job * JOB_CHUNKS).take(JOB_CHUNKS);
         let whole = slots.filter(|slot| !matches!(slot.data, SlotData::Zeros));
         let mut zeros = 0;
@@ -225,7 +226,7 @@ impl Engine {
         if group.jobs_out == 0 {
             group.stage = Stage::LookingUp;
         }
-        self.counters.chunks_zero += zeros;
+        self.core.counters.chunks_zero += zeros;
     }
 
     fn look_up_groups(&mut self) -> bool {
@@ -252,20 +253,20 @@ impl Engine {
     /// Groups whose frames are in memory beside their chunks, or not packed yet.
     fn groups_looked_up(&self) -> usize {
         let past = |group: &&Group| group.stage as u8 > Stage::LookingUp as u8;
-        let groups = self.buffer.groups.iter().take_while(past).count();
-        groups + self.placement.packing.groups_held()
+        let groups = self.core.buffer.groups.iter().take_while(past).count();
+        groups + self.core.placement.packing.groups_held()
     }
 
     /// Decides what becomes of each chunk of a group, once all buckets are here.
     fn look_up_group(&mut self, id: u64) -> Result<bool, PageError> {
-        if self.state.store.awaits(&self.held_pages.compared) {
+        if self.core.state.store.awaits(&self.core.held_pages.compared) {
             return Ok(false);
         }
         if self.awaits_mark_of_asides(id) {
             return Ok(false);
         }
         self.choose_sought(id);
-        let Some(group) = self.buffer.group(id).filter(|group| !group.is_comparing()) else {
+        let Some(group) = self.core.buffer.group(id).filter(|group| !group.is_comparing()) else {
             return Ok(false);
         };
         let fingerprints: Vec<Option<Fingerprint>> =
@@ -274,7 +275,7 @@ impl Engine {
         if self.verifies() && !self.compare_group(id, &fingerprints, &seen)? {
             return Ok(false);
         }
-        self.state.entries_seen.hash_pbn += seen.len() as u64;
+        self.core.state.entries_seen.hash_pbn += seen.len() as u64;
         let plans = self.plan_group(id, &fingerprints, seen);
         self.note_planned(id, &plans);
         self.send_to_compress(id, &plans);
@@ -289,14 +290,19 @@ impl Engine {
         id: u64,
         fingerprints: &[Option<Fingerprint>],
     ) -> Result<Option<Vec<Seen>>, PageError> {
-        if self.state.store.awaits(&self.held_pages.look_up) {
+        if self.core.state.store.awaits(&self.core.held_pages.look_up) {
             return Ok(None);
         }
         let fingerprints = fingerprints.iter().flatten();
         let mut seen = Vec::with_capacity(fingerprints.clone().count());
         let mut pages = Vec::with_capacity(seen.capacity());
         let note = |tree, leaf| pages.push((tree, leaf));
-        self.state.hash.look_up_group(&self.state.store, fingerprints.clone(), &mut seen, note);
+        self.core.state.hash.look_up_group(
+            &self.core.state.store,
+            fingerprints.clone(),
+            &mut seen,
+            note,
+        );
         self.mark_far(id, &seen);
         let mut wanted = Wanted::default();
         let here = self.want_seen(id, fingerprints.clone(), &seen, &mut wanted);
@@ -305,12 +311,12 @@ impl Engine {
             return Ok(None);
         }
         for (tree, leaf) in pages {
-            self.state.store.count_accesses(tree, leaf, 1);
+            self.core.state.store.count_accesses(tree, leaf, 1);
         }
         let seen = fingerprints.zip(seen);
         let seen = seen.map(|(fingerprint, seen)| self.stored_chunk(fingerprint, seen));
         let seen: Vec<Seen> = seen.collect();
-        if self.placement.space.has_damaged() {
+        if self.core.placement.space.has_damaged() {
             seen.iter().filter_map(Seen::stored).for_each(|pbn| self.doubt_dead(pbn));
         }
         Ok(Some(seen))
@@ -325,7 +331,7 @@ impl Engine {
     ) -> Vec<Plan> {
         let mut hashes = std::mem::take(&mut self.lookups.hashes);
         hashes.clear();
-        hashes.extend(fingerprints.iter().flatten().map(|one| self.state.hash.hash_of(one)));
+        hashes.extend(fingerprints.iter().flatten().map(|one| self.core.state.hash.hash_of(one)));
         self.lookups.pending.touch_all(&hashes);
         let mut sought = hashes.iter().zip(seen);
         let mut planned = Planned::nothing(fingerprints.len());
@@ -348,17 +354,17 @@ impl Engine {
     /// What becomes of a chunk, behind those before it in its group.
     fn plan(&mut self, looked: &Looked<'_>, planned: &mut Planned) -> Plan {
         let Looked { place, hash, seen, .. } = *looked;
-        let group = self.buffer.group(place.group());
+        let group = self.core.buffer.group(place.group());
         if let Some(compared) = group.and_then(|group| group.compared(place.slot())) {
             return self.plan_compared(compared, planned);
         }
         if let Some(pbn) = seen.stored().or_else(|| self.pending_pbn(looked, planned)) {
             return self.plan_duplicate(pbn, planned);
         }
-        self.counters.chunks_unique += 1;
+        self.core.counters.chunks_unique += 1;
         match seen {
-            Seen::Denied => self.counters.lookups_denied += 1,
-            _ => self.counters.lookups_absent += 1,
+            Seen::Denied => self.core.counters.lookups_denied += 1,
+            _ => self.core.counters.lookups_absent += 1,
         }
         let pbn = self.allocate_pbn();
         self.lookups.pending.insert(hash, place);
@@ -368,10 +374,10 @@ impl Engine {
     /// The PBN of the pending chunk that has the same fingerprint, if there is one.
     fn pending_pbn(&self, looked: &Looked<'_>, planned: &Planned) -> Option<Pbn> {
         let Looked { hash, fingerprint, .. } = *looked;
-        let pending = self.lookups.pending.find(hash, fingerprint, &self.buffer)?;
+        let pending = self.lookups.pending.find(hash, fingerprint, &self.core.buffer)?;
         let plan = match planned.plans.get(pending.slot()) {
             Some(plan) if pending.group() == looked.place.group() => *plan,
-            _ => self.buffer.slot(pending.group(), pending.slot())?.plan,
+            _ => self.core.buffer.slot(pending.group(), pending.slot())?.plan,
         };
         let pbn = plan.stores().map(|(pbn, _)| pbn);
         pbn.filter(|_| !mutant!(MissesPendingDuplicate))
@@ -379,19 +385,19 @@ impl Engine {
 
     /// Whether a slot has something to store.
     fn holds_chunk(&self, group: u64, slot: usize) -> bool {
-        self.buffer.slot(group, slot).is_some_and(|slot| slot.fingerprint.is_some())
+        self.core.buffer.slot(group, slot).is_some_and(|slot| slot.fingerprint.is_some())
     }
 
     /// A chunk that is not looked for is stored, whatever is stored already.
     fn plan_unindexed(&mut self, planned: &mut Planned) -> Plan {
-        self.counters.chunks_unique += 1;
-        self.counters.lookups_skipped += 1;
+        self.core.counters.chunks_unique += 1;
+        self.core.counters.lookups_skipped += 1;
         Plan::Aside { pbn: self.allocate_pbn(), frame: planned.next_frame() }
     }
 
     /// A chunk is the one that is stored under `pbn`, or on its way under it.
     pub(crate) fn plan_duplicate(&mut self, pbn: Pbn, planned: &mut Planned) -> Plan {
-        self.counters.chunks_duplicate += 1;
+        self.core.counters.chunks_duplicate += 1;
         if self.scrub.damage.begin_heal(pbn) {
             return Plan::Heal { pbn, frame: planned.next_frame() };
         }
@@ -400,22 +406,23 @@ impl Engine {
 
     /// A freed PBN if one is past its checkpoint, else a fresh one.
     pub(crate) fn allocate_pbn(&mut self) -> Pbn {
-        if self.lookups.popped_ahead < self.checkpoints.free_pbns(&self.state)
-            && let Some(pbn) = self.state.free.peek(&self.state.store, self.lookups.popped_ahead)
+        if self.lookups.popped_ahead < self.checkpoints.free_pbns(&self.core.state)
+            && let Some(pbn) =
+                self.core.state.free.peek(&self.core.state.store, self.lookups.popped_ahead)
         {
             self.lookups.popped_ahead += 1;
             return pbn;
         }
         self.lookups.fresh_ahead += 1;
-        Pbn(self.state.next_pbn + self.lookups.fresh_ahead - 1)
+        Pbn(self.core.state.next_pbn + self.lookups.fresh_ahead - 1)
     }
 
     fn send_to_compress(&mut self, id: u64, plans: &[Plan]) {
-        let compression = self.state.compression;
-        let Some(group) = self.buffer.group_mut(id) else { return };
+        let compression = self.core.state.compression;
+        let Some(group) = self.core.buffer.group_mut(id) else { return };
         let room = plans.len().min(JOB_CHUNKS);
-        let mut domains = self.volumes.domains.of_chunks();
-        let mut codecs = ChunkCodecs::new(&self.state, &self.geometry);
+        let mut domains = self.core.volumes.domains.of_chunks();
+        let mut codecs = ChunkCodecs::new(&self.core.state, &self.core.geometry);
         let mut jobs: Vec<NewChunks> = Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
         for (slot, &plan) in group.slots_mut().iter_mut().zip(plans) {
             slot.plan = if slot.plan == Plan::Void { Plan::Void } else { plan };
@@ -438,12 +445,12 @@ impl Engine {
         group.stage = Stage::Compressing;
         let jobs = jobs.into_iter().enumerate();
         let jobs = jobs.map(|(job, new)| new.into_job(tag(id, job), compression));
-        self.workers.submit_all(jobs.collect());
+        self.core.workers.submit_all(jobs.collect());
     }
 
     /// A group whose jobs are all back is ready to be applied.
     pub(crate) fn front_is_ready(&mut self) -> bool {
-        let Some(group) = self.buffer.groups.front_mut() else { return false };
+        let Some(group) = self.core.buffer.groups.front_mut() else { return false };
         if group.stage == Stage::Compressing && group.jobs_out == 0 {
             group.stage = Stage::Applying;
         }

@@ -58,16 +58,16 @@ impl Engine {
             return unmap.done.fail(error);
         }
         let range = self.to_the_end(&unmap.volume, offset_bytes..offset_bytes + length_bytes);
-        self.intake.lookaside.stamp(unmap.volume.id, range.clone());
-        let ragged = ragged_chunks(range.clone(), self.geometry.chunk_bytes);
+        self.core.intake.lookaside.stamp(unmap.volume.id, range.clone());
+        let ragged = ragged_chunks(range.clone(), self.core.geometry.chunk_bytes);
         let volume = Some(unmap.volume.id);
-        if self.intake.lock().space.try_reserve(volume, ragged) {
+        if self.core.intake.lock().space.try_reserve(volume, ragged) {
             let ack = Ack::new(Some(unmap.done));
             let is_paid = self.buffer_unmap(&unmap.volume, &range, &ack);
             self.unmap_buffered(ack, unmap.durable, is_paid, ragged);
         } else {
             self.buffer_whole_chunks(&unmap.volume, &range);
-            self.waiting.push_front(Waiting::Ends { unmap, range, ragged });
+            self.core.waiting.push_front(Waiting::Ends { unmap, range, ragged });
         }
     }
 
@@ -75,7 +75,7 @@ impl Engine {
     /// has the size that it had, or the unmap lies within it still.
     pub(crate) fn buffer_ends(&mut self, unmap: UnmapRequest, range: &Range<u64>, ragged: u64) {
         let ack = Ack::new(Some(unmap.done));
-        self.intake.lookaside.stamp(unmap.volume.id, range.clone());
+        self.core.intake.lookaside.stamp(unmap.volume.id, range.clone());
         let ends = [self.head_of(range), self.tail_of(range)];
         let paid = ends.map(|end| self.zero_part(unmap.volume.id, end, &ack));
         self.unmap_buffered(ack, unmap.durable, paid == [true; 2], ragged);
@@ -86,16 +86,16 @@ impl Engine {
         if !unmap.is_advice {
             return unmap.done.fail(self.refuse_for_room());
         }
-        self.counters.trims += 1;
+        self.core.counters.trims += 1;
         self.acknowledge(Ack::new(Some(unmap.done)), unmap.durable);
     }
 
     fn unmap_buffered(&mut self, ack: Arc<Ack>, durable: bool, is_paid: bool, ragged: u64) {
         let durable = durable && !mutant!(ForgetsFuaOfTrim);
-        self.counters.trims += 1;
-        self.buffer.reserve_with_newest(ragged);
-        match !durable && (!is_paid || self.buffer.is_crowded()) {
-            true => self.buffer.answer_with_newest(ack),
+        self.core.counters.trims += 1;
+        self.core.buffer.reserve_with_newest(ragged);
+        match !durable && (!is_paid || self.core.buffer.is_crowded()) {
+            true => self.core.buffer.answer_with_newest(ack),
             false => self.acknowledge(ack, durable),
         }
     }
@@ -110,19 +110,19 @@ impl Engine {
         offset_bytes: u64,
     ) -> Result<(), RequestError> {
         let range = self.to_the_end(volume, offset_bytes..volume.size_bytes());
-        let ragged = ragged_chunks(range.clone(), self.geometry.chunk_bytes);
-        if !self.intake.lock().space.try_reserve(Some(volume.id), ragged) {
+        let ragged = ragged_chunks(range.clone(), self.core.geometry.chunk_bytes);
+        if !self.core.intake.lock().space.try_reserve(Some(volume.id), ragged) {
             return Err(RequestError::NoSpace);
         }
-        self.intake.lookaside.stamp(volume.id, range.clone());
+        self.core.intake.lookaside.stamp(volume.id, range.clone());
         self.buffer_unmap(volume, &range, &Ack::new(None));
-        self.buffer.reserve_with_newest(ragged);
+        self.core.buffer.reserve_with_newest(ragged);
         Ok(())
     }
 
     /// Behind the end of a volume there is nothing: of a chunk there no rest is kept.
     fn to_the_end(&self, volume: &VolumeShared, range: Range<u64>) -> Range<u64> {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
         match !range.is_empty() && range.end == volume.size_bytes() {
             true => range.start..range.end.next_multiple_of(chunk_bytes),
             false => range,
@@ -131,19 +131,19 @@ impl Engine {
 
     /// The chunks that a range covers whole; where it lies inside one, the end is before the start.
     fn whole_chunks(&self, range: &Range<u64>) -> Range<u64> {
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
         range.start.div_ceil(chunk_bytes)..range.end / chunk_bytes
     }
 
     /// The bytes of a range before the first chunk that it covers whole.
     fn head_of(&self, range: &Range<u64>) -> Range<u64> {
-        let end = self.whole_chunks(range).start * u64::from(self.geometry.chunk_bytes);
+        let end = self.whole_chunks(range).start * u64::from(self.core.geometry.chunk_bytes);
         range.start..end.min(range.end)
     }
 
     /// Those behind the last one.
     fn tail_of(&self, range: &Range<u64>) -> Range<u64> {
-        let start = self.whole_chunks(range).end * u64::from(self.geometry.chunk_bytes);
+        let start = self.whole_chunks(range).end * u64::from(self.core.geometry.chunk_bytes);
         start.max(self.head_of(range).end)..range.end
     }
 
@@ -165,12 +165,12 @@ impl Engine {
         let Range { start: first, end } = self.whole_chunks(range);
         if end.saturating_sub(first) > SLOTS_MAX {
             let volume = Arc::clone(volume);
-            self.buffer.push_closed(Work::Unmap { volume, first, end });
+            self.core.buffer.push_closed(Work::Unmap { volume, first, end });
             return;
         }
         let end = if mutant!(TrimsOneTooMany) && first < end { end + 1 } else { end };
         for lba in first..end {
-            self.buffer.put(volume.id, Lba(lba), SlotData::Zeros);
+            self.core.buffer.put(volume.id, Lba(lba), SlotData::Zeros);
         }
     }
 
@@ -179,8 +179,8 @@ impl Engine {
         if range.is_empty() {
             return true;
         }
-        let chunk_bytes = u64::from(self.geometry.chunk_bytes);
-        let permit = self.intake.credits.try_permit(chunk_bytes as usize);
+        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
+        let permit = self.core.intake.credits.try_permit(chunk_bytes as usize);
         let credit = permit.map(|permit| Arc::new(ChunkBuf::with_permit(0, permit)));
         let part = ChunkPart {
             offset_bytes: (range.start % chunk_bytes) as usize,
@@ -189,7 +189,7 @@ impl Engine {
             credit: credit.as_ref(),
             ack: Some(ack),
         };
-        self.buffer.put_part(id, Lba(range.start / chunk_bytes), &part);
+        self.core.buffer.put_part(id, Lba(range.start / chunk_bytes), &part);
         credit.is_some()
     }
 
@@ -200,7 +200,7 @@ impl Engine {
         first: u64,
         end: u64,
     ) -> Result<bool, PageError> {
-        if !self.state.is_live(volume) {
+        if !self.core.state.is_live(volume) {
             self.finish_group();
             return Ok(true);
         }
@@ -230,7 +230,7 @@ impl Engine {
         let mut wanted = Wanted::default();
         let many = self.has_many_leaves(volume, leaves, &mut wanted);
         let here = match many {
-            Ok(Some(true)) => self.state.want_cut_off(volume, leaves, &mut wanted),
+            Ok(Some(true)) => self.core.state.want_cut_off(volume, leaves, &mut wanted),
             Ok(_) => Ok(false),
             Err(ref error) => Err(error.clone()),
         };
@@ -245,9 +245,9 @@ impl Engine {
                 }
             }
             (Some(true), true) if self.copies_have_room() => {
-                let into = self.volumes.take_id();
+                let into = self.core.volumes.take_id();
                 self.record(&[Change::CutOff { volume, into, leaves: leaves.clone() }]);
-                self.volumes.deletions.add(into);
+                self.core.volumes.deletions.add(into);
                 Ok(Piece::Applied(leaf_start(leaves.end)))
             }
             // Room for a copy comes with the next checkpoint, which is not soon.
@@ -266,7 +266,7 @@ impl Engine {
         let (tree, mut at) = (TreeId::volume(volume), leaves.start);
         let Wanted { pins, reads, .. } = wanted;
         for _ in 0..CUT_LEAVES_MIN {
-            match self.state.store.next_leaf_held(pins, tree, at, reads)? {
+            match self.core.state.store.next_leaf_held(pins, tree, at, reads)? {
                 NextLeaf::Found(leaf) if leaf < leaves.end => at = leaf + 1,
                 NextLeaf::Missing => return Ok(None),
                 NextLeaf::Found(_) | NextLeaf::End => return Ok(Some(false)),
@@ -278,9 +278,9 @@ impl Engine {
     /// Whether a copy of a version, and the record that says so, has room now. A copy doubles the
     /// pages that are dirty, and shares those that are not: there must be few.
     pub(crate) fn copies_have_room(&mut self) -> bool {
-        let most = COPIED_PAGES_MAX.min(self.checkpoints.dirty_pages_due(&self.state) / 2);
-        let few = self.state.store.dirty_pages() <= most;
-        if !few || self.checkpoints.tables_are_behind(&self.state) {
+        let most = COPIED_PAGES_MAX.min(self.checkpoints.dirty_pages_due(&self.core.state) / 2);
+        let few = self.core.state.store.dirty_pages() <= most;
+        if !few || self.checkpoints.tables_are_behind(&self.core.state) {
             self.checkpoints.ask();
             return false;
         }
@@ -289,19 +289,21 @@ impl Engine {
 
     /// Gives back the next piece of a version that is being deleted, and drops it with the last.
     pub(crate) fn give_back_piece(&mut self, id: VolumeId) -> Result<Piece, PageError> {
-        if self.checkpoints.tables_are_behind(&self.state) || self.devices.journal_is_behind() {
+        if self.checkpoints.tables_are_behind(&self.core.state)
+            || self.core.devices.journal_is_behind()
+        {
             return Ok(Piece::Waits);
         }
         let clients_read = self.reads.any() || !self.reads.extents.is_empty();
         let room_is_wanted = self.room_is_wanted();
-        let pace = &mut self.volumes.deletions.pace;
-        let Some(reads) = pace.may_ask(&self.state.store, clients_read, room_is_wanted) else {
+        let pace = &mut self.core.volumes.deletions.pace;
+        let Some(reads) = pace.may_ask(&self.core.state.store, clients_read, room_is_wanted) else {
             return Ok(Piece::Waits);
         };
         let mut wanted = Wanted::default();
         let most = PieceMax { reads, ..self.checkpoints.most_of_piece() };
-        let reached = self.state.want_give_back(id, u64::MAX, Some(most), &mut wanted);
-        self.volumes.deletions.pace.note(&wanted.reads);
+        let reached = self.core.state.want_give_back(id, u64::MAX, Some(most), &mut wanted);
+        self.core.volumes.deletions.pace.note(&wanted.reads);
         self.hold_pages(wanted, |held| &mut held.deletion);
         let Some(leaves) = reached? else { return Ok(Piece::Waits) };
         if !self.journal_has_room(2 * CHANGE_BYTES_MAX) {
@@ -318,11 +320,11 @@ impl Engine {
 
     /// Whether somebody waits for what is given back, or soon will.
     fn room_is_wanted(&self) -> bool {
-        !self.waiting.is_empty() || !self.quota_line.is_empty() || self.must_collect()
+        !self.core.waiting.is_empty() || !self.core.quota_line.is_empty() || self.must_collect()
     }
 
     fn move_unmap_on(&mut self, next: u64) {
-        if let Some(group) = self.buffer.groups.front_mut()
+        if let Some(group) = self.core.buffer.groups.front_mut()
             && let Work::Unmap { first, .. } = &mut group.work
         {
             *first = next;
@@ -331,7 +333,7 @@ impl Engine {
 
     /// Unmaps the next leaves from `first` on, a piece of them, as one record.
     fn unmap_piece(&mut self, volume: VolumeId, first: u64, end: u64) -> Result<Piece, PageError> {
-        if self.checkpoints.tables_are_behind(&self.state) {
+        if self.checkpoints.tables_are_behind(&self.core.state) {
             return Ok(Piece::Waits);
         }
         let mut wanted = Wanted::default();
@@ -366,12 +368,12 @@ impl Engine {
         let mut from = first / SLOTS as u64;
         let most = self.checkpoints.most_of_piece();
         while !most.is_reached(ranges.len(), wanted) && first < end {
-            match self.state.store.next_leaf(tree, from, &mut wanted.reads)? {
+            match self.core.state.store.next_leaf(tree, from, &mut wanted.reads)? {
                 NextLeaf::Missing => return Ok(None),
                 NextLeaf::Found(leaf) if leaf_start(leaf) < end => {
                     let range = leaf_range(leaf, first, end);
                     let (start, count) = (Lba(range.start), range.end - range.start);
-                    if !self.state.want_unmap(volume, start, count, wanted)? {
+                    if !self.core.state.want_unmap(volume, start, count, wanted)? {
                         // What is here already goes first: a piece need not be a full one.
                         return Ok((!ranges.is_empty()).then_some(ranges));
                     }
