@@ -8,6 +8,7 @@ use crate::devices::lacking_room::RoomChange;
 use crate::door::error::RequestError;
 use crate::engine::{Engine, TICK_MS};
 use crate::notice::Notice;
+use crate::part;
 use crate::stats::stages::{Clock, CoreStage, StageClock};
 
 /// What is under way on the devices while somebody may wait for the next that ends: the write of a
@@ -125,8 +126,8 @@ impl Engine {
     /// Moves on what nobody waits for with every request.
     pub(crate) fn advance_background(&mut self) -> bool {
         let mut moved = self.advance_allocation();
-        moved |= self.advance_explaining();
-        moved |= self.advance_walks();
+        moved |= part::advance(&mut self.explaining, &mut self.core);
+        moved |= part::advance(&mut self.walks, &mut self.core);
         moved |= self.advance_enlarging();
         moved |= self.advance_retiring();
         moved |= self.advance_deletions();

@@ -151,7 +151,7 @@ impl Engine {
         let mut wanted = Wanted::default();
         let here = self.want_freeze(&mut wanted);
         let writes = if let Ok(true) = here { self.freeze_resident() } else { None };
-        self.hold_pages(wanted, |held| &mut held.freeze);
+        self.core.hold_pages(wanted, |held| &mut held.freeze);
         here.map(|_| writes)
     }
 

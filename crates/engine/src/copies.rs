@@ -28,7 +28,7 @@ use std::collections::BTreeSet;
 
 use format::units::{Pba, Pbn};
 
-use crate::read::reads::FoundFrame;
+use crate::core::frame::FoundFrame;
 use crate::state::State;
 
 /// References beyond which a chunk gets a second copy, unless the operator says otherwise.

@@ -156,7 +156,7 @@ impl Engine {
         }
         let mut wanted = Wanted::default();
         let found = self.find_piece(range, &mut wanted);
-        self.hold_pages(wanted, |held| &mut held.apply);
+        self.core.hold_pages(wanted, |held| &mut held.apply);
         let CopyPiece { changes, chunks } = found.map_err(|error| not_copied(range, &error))?;
         let body_bytes = changes.len() * CHANGE_BYTES_MAX + chunks_mapped(&changes) * PBN_BYTES;
         if chunks == 0 || changes.is_empty() {

@@ -3,6 +3,9 @@
 //!
 //! Parts take it as a parameter; nothing here calls a part.
 
+pub(crate) mod frame;
+pub(crate) mod pages;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -55,4 +58,11 @@ pub(crate) struct Core {
     /// Set once: why nothing is written any more.
     pub(crate) stopped: Option<RequestError>,
     pub(crate) observer: Option<Observer>,
+}
+
+impl Core {
+    /// Whether bytes are compared before a chunk counts as stored.
+    pub(crate) fn verifies(&self) -> bool {
+        self.geometry.detection.verify
+    }
 }

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use disk::{Doorbell, ErrorClass};
 use format::domain::DomainSecret;
 use format::superblock::Geometry;
-use format::units::{BLOCK_BYTES, Zone, block_offset_bytes};
+use format::units::{Zone, block_offset_bytes};
 use journal::Writer;
 use reduce::{JobDone, JobKind, Workers};
-use tables::{PageError, PageRead, PinSet};
+use tables::{PageError, PageRead};
 use threads::AdaptiveSpin;
 
 use crate::checkpoint::checkpoints::Checkpoints;
@@ -43,7 +43,6 @@ use crate::notice::{Notice, Observer};
 use crate::options::Caches;
 use crate::pages::absence::{Absence, Advice, lacking_page};
 use crate::pages::held_pages::HeldPages;
-use crate::pages::wanted::Wanted;
 use crate::placement::Placement;
 use crate::read::ahead::Ahead;
 use crate::read::frame_cache::FrameCache;
@@ -332,7 +331,7 @@ impl Engine {
             Purpose::Ahead(at) => self.stretch_read(at, io.buf),
             Purpose::Victim => self.victim_read(io.buf),
             Purpose::Geometry => self.enlarging.io_ended(),
-            Purpose::Explain(pba) => self.explained_frame_read(pba, io.buf),
+            Purpose::Explain(pba) => self.explaining.frame_read(&mut self.core, pba, io.buf),
             Purpose::Copy(pba) => self.copy_frame_read(pba, io.buf),
             Purpose::Directory { container, sequence } => {
                 self.directory_read(container, sequence, io.buf.as_ref());
@@ -392,28 +391,6 @@ impl Engine {
                 }
             }
         }
-    }
-
-    /// Submits the reads that wants have named.
-    pub(crate) fn submit_page_reads(&mut self, reads: Vec<PageRead>) {
-        for read in reads {
-            let offset_bytes = block_offset_bytes(read.pointer.block());
-            self.core.devices.read(Zone::Tables, offset_bytes, BLOCK_BYTES, Purpose::Page(read));
-        }
-    }
-
-    /// Gives back what an earlier attempt held, now that a later one holds its own.
-    pub(crate) fn hold_pages(&mut self, wanted: Wanted, of: fn(&mut HeldPages) -> &mut PinSet) {
-        let mut held = std::mem::take(of(&mut self.core.held_pages));
-        self.hold_in(&mut held, wanted);
-        *of(&mut self.core.held_pages) = held;
-    }
-
-    /// The same for what keeps by itself what it holds.
-    pub(crate) fn hold_in(&mut self, held: &mut PinSet, wanted: Wanted) {
-        let earlier = std::mem::replace(held, wanted.pins);
-        self.core.state.store.release_pins(earlier);
-        self.submit_page_reads(wanted.reads);
     }
 
     /// From now on nothing is written: every write, flush and change is answered with `error`. If

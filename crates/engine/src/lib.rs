@@ -51,6 +51,7 @@ mod notice;
 mod open;
 mod options;
 mod pages;
+mod part;
 mod place_hash;
 mod placement;
 mod read;

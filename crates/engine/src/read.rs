@@ -18,7 +18,6 @@ pub(crate) mod ahead;
 pub(crate) mod extents;
 pub(crate) mod for_doors;
 pub(crate) mod frame_cache;
-pub(crate) mod lone_frame;
 pub(crate) mod read_ahead;
 pub(crate) mod reads;
 pub(crate) mod streams;
@@ -158,10 +157,10 @@ impl Engine {
             // Nobody waits longer.
             let waits = matches!(resolved, Ok(Resolved::Waits));
             let done = if waits { None } else { Some(std::mem::take(&mut wanted.pins)) };
-            self.hold_pages(wanted, |held| &mut held.read);
+            self.core.hold_pages(wanted, |held| &mut held.read);
             done.into_iter().for_each(|pins| self.core.state.store.release_pins(pins));
         } else {
-            self.submit_page_reads(wanted.reads);
+            self.core.submit_page_reads(wanted.reads);
             self.core.state.store.release_pins(wanted.pins);
         }
         resolved

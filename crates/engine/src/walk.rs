@@ -12,52 +12,72 @@ pub(crate) mod weigh;
 pub(crate) mod weight;
 
 use crate::control::Asked;
-use crate::engine::Engine;
+use crate::core::Core;
+use crate::door::error::RequestError;
 use crate::pages::absence::lacking_page;
 use crate::pages::wanted::Wanted;
-use crate::walk::difference::DifferenceRequest;
-use crate::walk::walks::{Walk, WalkUnderWay, Went};
-use crate::walk::weight::WeightRequest;
+use crate::part::Part;
+use crate::walk::difference::{DifferenceRequest, DifferenceWalk};
+use crate::walk::walks::{Walk, WalkUnderWay, Walks, Went};
+use crate::walk::weight::{WeightRequest, WeightWalk};
 
-impl Engine {
+impl Walks {
     /// Takes a step of a comparison up, unless it cannot be begun.
-    pub(crate) fn accept_difference(&mut self, asked: Asked<DifferenceRequest>) {
+    pub(crate) fn accept_difference(&mut self, core: &Core, asked: Asked<DifferenceRequest>) {
         let Asked { verb, done } = asked;
-        match self.begin_difference(&verb) {
-            Ok(walk) => self.accept_walk(Walk::Difference(walk, done)),
+        match DifferenceWalk::begin(core, &verb) {
+            Ok(walk) => self.accept(Walk::Difference(walk, done)),
             Err(error) => done.fail(error),
         }
     }
 
     /// Takes a step of a weighing up, unless it cannot be begun.
-    pub(crate) fn accept_weight(&mut self, asked: Asked<WeightRequest>) {
+    pub(crate) fn accept_weight(&mut self, core: &Core, asked: Asked<WeightRequest>) {
         let Asked { verb, done } = asked;
-        match self.begin_weighing(verb) {
-            Ok(walk) => self.accept_walk(Walk::Weight(walk, done)),
+        match WeightWalk::begin(core, verb) {
+            Ok(walk) => self.accept(Walk::Weight(walk, done)),
             Err(error) => done.fail(error),
         }
     }
 
-    fn accept_walk(&mut self, walk: Walk) {
-        self.walks.waiting.push_back(WalkUnderWay { walk, pins: Default::default() });
+    fn accept(&mut self, walk: Walk) {
+        self.waiting.push_back(WalkUnderWay { walk, pins: Default::default() });
     }
+}
 
+impl Part for Walks {
     /// Moves the first walk on.
-    pub(crate) fn advance_walks(&mut self) -> bool {
-        let Some(mut under_way) = self.walks.waiting.pop_front() else { return false };
+    fn advance(&mut self, core: &mut Core) -> bool {
+        let Some(mut under_way) = self.waiting.pop_front() else { return false };
         let mut wanted = Wanted::default();
         let went = match &mut under_way.walk {
-            Walk::Difference(walk, _) => self.walk_difference(walk, &mut wanted),
-            Walk::Weight(walk, _) => self.walk_weight(walk, &mut wanted),
+            Walk::Difference(walk, _) => walk.advance(core, &mut wanted),
+            Walk::Weight(walk, _) => walk.advance(core, &mut wanted),
         };
-        self.hold_in(&mut under_way.pins, wanted);
+        core.hold_in(&mut under_way.pins, wanted);
         if let Ok(Went::Waits | Went::On) = went {
-            self.walks.waiting.push_front(under_way);
+            self.waiting.push_front(under_way);
             return went == Ok(Went::On);
         }
         let WalkUnderWay { walk, pins } = under_way;
-        self.core.state.store.release_pins(pins);
+        core.state.store.release_pins(pins);
         walk.finish(went.map(|_| ()).map_err(|error| lacking_page(&error)));
         true
+    }
+
+    fn fail(&mut self, error: &RequestError) {
+        self.waiting.drain(..).for_each(|under_way| under_way.walk.finish(Err(error.clone())));
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    fn check(&self, _core: &Core) {
+        let mut others = self.waiting.iter().skip(1);
+        assert!(
+            others.all(|walk| walk.pins.is_empty()),
+            "OnePending: only the first walk holds pages"
+        );
     }
 }

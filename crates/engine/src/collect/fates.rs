@@ -45,7 +45,7 @@ impl Engine {
         self.core.state.touch_places(slice.iter().map(|entry| entry.pbn));
         let mut wanted = Wanted::default();
         let here = self.want_fates(slice, &mut wanted);
-        self.hold_pages(wanted, |held| &mut held.collection);
+        self.core.hold_pages(wanted, |held| &mut held.collection);
         here
     }
 

@@ -10,12 +10,12 @@ use mutants::mutant;
 use tables::{PageError, pbn_pba, second_copies};
 
 use crate::copies::Task;
+use crate::core::frame::FoundFrame;
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::open::frame_walk::entry_of;
 use crate::pages::wanted::Wanted;
 use crate::placement::Placed;
-use crate::read::reads::FoundFrame;
 use crate::scrub::damage::Evidence;
 use crate::space::watermarks::WARN_PERCENT_DEFAULT;
 use crate::write::record::CHANGE_BYTES_MAX;
@@ -62,7 +62,7 @@ impl Engine {
         let is_reading = self.copies.reading;
         if is_over {
             self.copies.task_over(&task);
-            self.hold_pages(Wanted::default(), |held| &mut held.copy);
+            self.core.hold_pages(Wanted::default(), |held| &mut held.copy);
         } else {
             self.copies.task = Some(task);
         }
@@ -177,7 +177,7 @@ impl Engine {
     fn wanted_entry(&mut self, pbn: Pbn) -> Result<Option<Option<PbaEntry>>, PageError> {
         let mut wanted = Wanted::default();
         let here = self.core.state.want_move(pbn, &mut wanted);
-        self.hold_pages(wanted, |held| &mut held.copy);
+        self.core.hold_pages(wanted, |held| &mut held.copy);
         if !here? {
             return Ok(None);
         }
@@ -202,14 +202,14 @@ impl Engine {
     /// The frame at `pba`; None while it is read.
     fn found_frame(&mut self, task: &mut Task, pba: Pba) -> Option<FoundFrame> {
         let found = task.frame.take().filter(|found| found.pba == pba);
-        let found = found.or_else(|| self.find_frame(pba, Purpose::Copy));
+        let found = found.or_else(|| self.core.find_frame(pba, Purpose::Copy));
         self.copies.reading = found.is_none();
         found
     }
 
     /// The frame that the task waits for has come; None when the device did not give it.
     pub(crate) fn copy_frame_read(&mut self, pba: Pba, buf: Option<AlignedBuf>) {
-        let found = self.frame_found(pba, buf);
+        let found = self.core.frame_found(pba, buf);
         self.copies.reading = false;
         if let Some(task) = &mut self.copies.task {
             task.frame = Some(found);

@@ -3,6 +3,7 @@
 use crate::door::error::RequestError;
 use crate::engine::{Closing, Engine};
 use crate::pages::wanted::Wanted;
+use crate::part::Part;
 use crate::write::buffer::Work;
 
 impl Engine {
@@ -13,7 +14,7 @@ impl Engine {
             write.fail(error);
         }
         self.core.quota_line.let_go();
-        self.hold_pages(Wanted::default(), |held| &mut held.quota);
+        self.core.hold_pages(Wanted::default(), |held| &mut held.quota);
         self.flushing.fail(error);
         self.collection.fail(error);
         self.core.volumes.rolling_back.clear();

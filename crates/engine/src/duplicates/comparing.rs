@@ -110,7 +110,7 @@ impl Engine {
                 here = self.core.state.want_pba(*pbn, &mut wanted).map(|is_here| is_here & so_far);
             }
         }
-        self.hold_pages(wanted, |held| &mut held.compared);
+        self.core.hold_pages(wanted, |held| &mut held.compared);
         here
     }
 

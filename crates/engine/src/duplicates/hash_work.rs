@@ -55,7 +55,7 @@ impl Engine {
         let mut wanted = Wanted::default();
         let here = self.core.state.want_hash_work(spare_blocks, &mut wanted);
         self.core.counters.merge_reads += wanted.reads.len() as u64;
-        self.hold_pages(wanted, |held| &mut held.hash);
+        self.core.hold_pages(wanted, |held| &mut held.hash);
         if here? {
             self.core.state.hash.work(&mut self.core.state.store);
             self.checkpoints.merge_rounds = 0;
@@ -63,7 +63,7 @@ impl Engine {
                 // What it has removed comes back by checkpoints.
                 self.checkpoints.relieved();
             }
-            self.hold_pages(Wanted::default(), |held| &mut held.hash);
+            self.core.hold_pages(Wanted::default(), |held| &mut held.hash);
             return Ok(true);
         }
         Ok(false)

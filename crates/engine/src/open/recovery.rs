@@ -28,13 +28,13 @@ use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pba, Pbn, Zone};
 use journal::{Replay, ReplayRecord, ReplayStep};
 use mutants::mutant;
 
+use crate::core::frame::blocks_of;
 use crate::devices::Devices;
 use crate::open::container_lives::Lives;
 use crate::open::frame_walk::{entries_by_scan, entry_of};
 use crate::open::gathering::{Gathered, Gathering};
 use crate::open::loading::Loading;
 use crate::open::open_error::OpenError;
-use crate::read::reads::blocks_of;
 use crate::repair::damage_reads::read_blocks;
 use crate::repair::journal_image::{Behind, LOOK_AHEAD_BYTES, last_missing, look_behind};
 

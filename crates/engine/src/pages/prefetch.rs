@@ -76,6 +76,6 @@ impl Engine {
 
     fn ask_for(&mut self, wanted: Wanted) {
         self.core.state.store.release_pins(wanted.pins);
-        self.submit_page_reads(wanted.reads);
+        self.core.submit_page_reads(wanted.reads);
     }
 }

@@ -113,7 +113,7 @@ impl Engine {
         }
         let mut wanted = Wanted::default();
         let walked = self.walk_extents(&request, &mut wanted);
-        self.submit_page_reads(wanted.reads);
+        self.core.submit_page_reads(wanted.reads);
         self.core.state.store.release_pins(wanted.pins);
         match walked {
             Err(error) => request.done.fail(lacking_page(&error)),

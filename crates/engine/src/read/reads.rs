@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use disk::AlignedBuf;
-use format::BLOCK_BYTES;
 use format::frame;
 use format::pba_page::PbaEntry;
 use format::units::{ContainerId, Pba, Pbn, VolumeId};
 use reduce::Permit;
 
+use crate::core::frame::blocks_of;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::lookaside;
@@ -83,14 +83,6 @@ pub(crate) struct SpanPart {
     pub(crate) pbn: Pbn,
     /// Whether there is a second copy that has not been tried.
     pub(crate) has_copy: bool,
-}
-
-/// What was found where the tables placed a frame that is read alone.
-pub(crate) struct FoundFrame {
-    pub(crate) pba: Pba,
-    /// None when the device did not give it, or there is no such place.
-    pub(crate) bytes: Option<Vec<u8>>,
-    pub(crate) in_memory: bool,
 }
 
 /// A read whose frames are on their way.
@@ -184,13 +176,6 @@ impl Span {
             parts[at].piece = Piece::Frame { bytes, pbn, check: pba.check };
         }
     }
-}
-
-/// The whole blocks of its container that a frame lies in, in bytes.
-pub(crate) fn blocks_of(pba: Pba) -> Range<u32> {
-    let block_bytes = BLOCK_BYTES as u32;
-    let end_bytes = (pba.offset_bytes + pba.length_bytes).next_multiple_of(block_bytes);
-    pba.offset_bytes / block_bytes * block_bytes..end_bytes
 }
 
 /// Adds a frame to the stretches to be read.

@@ -116,7 +116,7 @@ impl Engine {
             here &= self.core.state.want_forget(frame.pbn, &mut wanted).unwrap_or(true);
             here &= self.core.state.want_lookup(fingerprint, &mut wanted).unwrap_or(true);
         }
-        self.hold_pages(wanted, |held| &mut held.scrub);
+        self.core.hold_pages(wanted, |held| &mut held.scrub);
         here.then_some(may_change)
     }
 
@@ -127,12 +127,12 @@ impl Engine {
         let forget = self.core.state.want_forget(pbn, &mut wanted);
         let here = forget
             .and_then(|here| Ok(here & self.core.state.want_lookup(&fingerprint, &mut wanted)?));
-        self.hold_pages(wanted, |held| &mut held.scrub);
+        self.core.hold_pages(wanted, |held| &mut held.scrub);
         // Where a page is damaged nothing is changed. An entry under another fingerprint would be
         // left behind; but an unindexed chunk has none, and then its directory has to be believed.
         let found =
             || self.core.state.hash.lookup(&self.core.state.store, &fingerprint) == Some(pbn);
-        let may_be_aside = self.verifies() || !self.core.state.is_entered(pbn);
+        let may_be_aside = self.core.verifies() || !self.core.state.is_entered(pbn);
         let is_aside = may_be_aside && frame.verdict == Verdict::Damaged;
         if !matches!(here, Ok(true)) || !(is_aside || found()) {
             return false;

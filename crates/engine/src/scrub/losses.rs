@@ -51,7 +51,7 @@ impl Engine {
         };
         let mut wanted = Wanted::default();
         let next = self.want_next_leaf(id, at.leaf, &mut wanted);
-        self.hold_pages(wanted, |held| &mut held.scrub);
+        self.core.hold_pages(wanted, |held| &mut held.scrub);
         match next {
             Ok(Next::Waits) => return Progress::Waits,
             Ok(Next::Here { leaf, given_up }) => {

@@ -96,7 +96,7 @@ impl Engine {
     fn let_scrub_pages_go(&mut self, pins: PinSet) {
         self.core.state.store.release_pins(pins);
         let none = Wanted::default();
-        self.hold_pages(none, |held| &mut held.scrub);
+        self.core.hold_pages(none, |held| &mut held.scrub);
     }
 
     /// What a whole scrub reads.

@@ -65,7 +65,7 @@ impl Engine {
             let mut reads = Vec::new();
             let store = &mut self.core.state.store;
             let next = store.next_page(&mut running.pins, tree, level, at.index, &mut reads);
-            self.submit_page_reads(reads);
+            self.core.submit_page_reads(reads);
             match next {
                 NextPage::Found(page) => {
                     at.pages.push(page);

@@ -128,7 +128,7 @@ impl Engine {
                 here &= bucket.unwrap_or(true);
             }
         }
-        self.hold_pages(wanted, |held| &mut held.scrub);
+        self.core.hold_pages(wanted, |held| &mut held.scrub);
         here.then_some(lost)
     }
 
@@ -201,7 +201,7 @@ impl Engine {
             return true;
         }
         // What is unindexed has no entry.
-        if made == listed && !self.verifies() && self.core.state.is_entered(pbn) {
+        if made == listed && !self.core.verifies() && self.core.state.is_entered(pbn) {
             running.found(Problem::ChunkWithoutEntry { pbn: pbn.0 }, false);
         }
         made == listed
@@ -256,7 +256,7 @@ impl Engine {
                 Some(leaf) => self.want_leaf(tree, leaf, &mut wanted),
                 None => Ok(false),
             };
-            self.hold_pages(wanted, |held| &mut held.scrub);
+            self.core.hold_pages(wanted, |held| &mut held.scrub);
             let Some(leaf) = leaf else { return Ok(Traced::Waits(from)) };
             match here {
                 Ok(true) => self.trace_leaf(tree, leaf, at),

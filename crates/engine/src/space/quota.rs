@@ -89,7 +89,7 @@ impl Engine {
                 moved = true;
             }
         }
-        self.hold_pages(first, |held| &mut held.quota);
+        self.core.hold_pages(first, |held| &mut held.quota);
         self.core.quota_line.let_go();
         moved
     }
@@ -130,7 +130,7 @@ impl Engine {
     ) -> Result<Admission, PageError> {
         let mut wanted = Wanted::default();
         let verdict = self.admit(write, &mut wanted);
-        self.submit_page_reads(wanted.reads);
+        self.core.submit_page_reads(wanted.reads);
         if matches!(verdict, Ok(Admission::Waits(Until::Soon))) && first.pins.is_empty() {
             first.pins = wanted.pins;
         } else {
@@ -213,7 +213,7 @@ impl Engine {
             let _ = self.core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads);
         }
         self.core.state.store.release_pins(wanted.pins);
-        self.submit_page_reads(wanted.reads);
+        self.core.submit_page_reads(wanted.reads);
     }
 
     fn chunks_of(&self, write: &WriteRequest) -> Range<u64> {

@@ -31,6 +31,7 @@ use crate::door::outcome::VolumeInfo;
 use crate::door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeShared};
 use crate::engine::{Closing, Engine};
 use crate::flush::flushing::Answer;
+use crate::part::Part;
 use crate::space::waiting::Waiting;
 use crate::volumes::shared_of;
 use crate::volumes::versions::copied_versions;
@@ -77,9 +78,9 @@ impl Engine {
             Verb::GetGeometry(asked) => asked.done.reply(self.core.geometry.clone()),
             Verb::NewVolume(Asked { verb, done }) => self.accept_volume(verb, done),
             Verb::Grow(asked) => self.accept_grow(asked),
-            Verb::Explain(asked) => self.accept_explain(asked),
-            Verb::DifferenceRequest(asked) => self.accept_difference(asked),
-            Verb::WeightRequest(asked) => self.accept_weight(asked),
+            Verb::Explain(asked) => self.explaining.accept(asked),
+            Verb::DifferenceRequest(asked) => self.walks.accept_difference(&self.core, asked),
+            Verb::WeightRequest(asked) => self.walks.accept_weight(&self.core, asked),
             Verb::ScrubRequest(Asked { verb, done }) => self.accept_scrub(verb, done),
             Verb::CollectRequest(Asked { verb, done }) => self.accept_collect(verb, done),
             Verb::ListZones(asked) => asked.done.reply(self.list_zones()),
@@ -396,8 +397,8 @@ impl Engine {
             && !self.collection.is_busy()
             && !self.scrub.is_busy()
             && !self.copies.any()
-            && !self.explaining.any()
-            && !self.walks.any()
+            && self.explaining.is_idle()
+            && self.walks.is_idle()
             && !self.enlarging.any();
         let ready = self.core.stopped.is_some() || (drained && self.checkpoints.close());
         // Not even a read that nobody wants any more may reach the next that opens the disk.

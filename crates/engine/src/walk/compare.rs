@@ -15,8 +15,8 @@ use format::map_page::SLOTS;
 use format::units::{Lba, TreeId};
 use tables::{NextLeaf, PageError, lba_pbn};
 
+use crate::core::Core;
 use crate::door::error::RequestError;
-use crate::engine::Engine;
 use crate::pages::wanted::Wanted;
 use crate::state::State;
 use crate::state::mapping::leaf_start;
@@ -30,40 +30,36 @@ const LEAVES_PER_TURN: u32 = 4;
 /// Leaves in which they differ that are read together with the one that is next.
 const LEAVES_AHEAD: usize = 16;
 
-impl Engine {
-    pub(crate) fn begin_difference(
-        &self,
-        request: &DifferenceRequest,
-    ) -> Result<DifferenceWalk, RequestError> {
-        let [from, to] =
-            [self.core.volumes.get(&request.from)?, self.core.volumes.get(&request.to)?];
-        Ok(DifferenceWalk {
+impl DifferenceWalk {
+    pub(crate) fn begin(core: &Core, request: &DifferenceRequest) -> Result<Self, RequestError> {
+        let [from, to] = [core.volumes.get(&request.from)?, core.volumes.get(&request.to)?];
+        Ok(Self {
             versions: [from.id, to.id],
             lba: request.lba,
             leaves_left: LEAVES_PER_STEP,
             step: DifferenceStep {
                 numbers: [from.id.0, to.id.0],
                 sizes_bytes: [from.size_bytes(), to.size_bytes()],
-                chunk_bytes: self.core.geometry.chunk_bytes,
+                chunk_bytes: core.geometry.chunk_bytes,
                 ranges: Vec::new(),
                 next_lba: None,
             },
         })
     }
 
-    pub(crate) fn walk_difference(
+    pub(crate) fn advance(
         &mut self,
-        walk: &mut DifferenceWalk,
+        core: &mut Core,
         wanted: &mut Wanted,
     ) -> Result<Went, PageError> {
-        let trees = walk.versions.map(TreeId::volume);
+        let trees = self.versions.map(TreeId::volume);
         for _ in 0..LEAVES_PER_TURN {
-            if walk.leaves_left == 0 {
-                walk.step.next_lba = Some(walk.lba);
+            if self.leaves_left == 0 {
+                self.step.next_lba = Some(self.lba);
                 return Ok(Went::Done);
             }
-            let from = walk.lba / SLOTS as u64;
-            let store = &mut self.core.state.store;
+            let from = self.lba / SLOTS as u64;
+            let store = &mut core.state.store;
             let same = |pointers: &tables::Pointers<'_>, _: &_| pointers.same(0, 1);
             let leaf = match store.next_difference(&trees, from, same, &mut wanted.reads)? {
                 NextLeaf::Found(leaf) => leaf,
@@ -79,32 +75,32 @@ impl Engine {
                     state.store.next_difference(&trees, from, same, reads)
                 };
                 let leaves = (leaf + 1, u64::MAX);
-                self.core.state.want_ahead(&trees, leaves, LEAVES_AHEAD, &mut wanted.reads, next);
+                core.state.want_ahead(&trees, leaves, LEAVES_AHEAD, &mut wanted.reads, next);
                 return Ok(Went::Waits);
             }
-            self.compare_leaf(walk, trees, leaf);
-            walk.lba = leaf_start(leaf + 1);
-            walk.leaves_left -= 1;
+            self.compare_leaf(core, trees, leaf);
+            self.lba = leaf_start(leaf + 1);
+            self.leaves_left -= 1;
         }
         Ok(Went::On)
     }
 
-    fn compare_leaf(&self, walk: &mut DifferenceWalk, trees: [TreeId; 2], leaf: u64) {
-        let first = walk.lba.max(leaf_start(leaf));
+    fn compare_leaf(&mut self, core: &Core, trees: [TreeId; 2], leaf: u64) {
+        let first = self.lba.max(leaf_start(leaf));
         let count = (leaf_start(leaf + 1) - first) as usize;
         let [from, to] = trees.map(|tree| {
             let mut mapped = Vec::with_capacity(count);
-            lba_pbn::extend_run(&self.core.state.store, tree, Lba(first), count, &mut mapped);
+            lba_pbn::extend_run(&core.state.store, tree, Lba(first), count, &mut mapped);
             mapped
         });
-        let chunk_bytes = u64::from(walk.step.chunk_bytes);
-        let end_bytes = walk.step.sizes_bytes.into_iter().max().unwrap_or(0);
+        let chunk_bytes = u64::from(self.step.chunk_bytes);
+        let end_bytes = self.step.sizes_bytes.into_iter().max().unwrap_or(0);
         for (lba, (from, to)) in (first..).zip(from.into_iter().zip(to)) {
             let offset_bytes = lba * chunk_bytes;
             if from != to && offset_bytes < end_bytes {
                 let length_bytes = chunk_bytes.min(end_bytes - offset_bytes);
                 let unmapped = to.is_none();
-                ChangedRange { offset_bytes, length_bytes, unmapped }.add_to(&mut walk.step.ranges);
+                ChangedRange { offset_bytes, length_bytes, unmapped }.add_to(&mut self.step.ranges);
             }
         }
     }

@@ -48,13 +48,3 @@ pub(crate) enum Went {
     /// The step has come to its end.
     Done,
 }
-
-impl Walks {
-    pub(crate) fn any(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    pub(crate) fn fail(&mut self, error: &RequestError) {
-        self.waiting.drain(..).for_each(|under_way| under_way.walk.finish(Err(error.clone())));
-    }
-}

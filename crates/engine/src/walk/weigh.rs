@@ -16,8 +16,8 @@ use format::map_page::SLOTS;
 use format::units::{Lba, Pbn, TreeId, VolumeId};
 use tables::{NextLeaf, PageError, lba_pbn, pbn_pba};
 
+use crate::core::Core;
 use crate::door::error::RequestError;
-use crate::engine::Engine;
 use crate::pages::wanted::Wanted;
 use crate::state::State;
 use crate::state::mapping::leaf_start;
@@ -58,14 +58,11 @@ impl State {
     }
 }
 
-impl Engine {
-    pub(crate) fn begin_weighing(
-        &self,
-        request: WeightRequest,
-    ) -> Result<WeightWalk, RequestError> {
-        let volume = self.core.volumes.get(&request.volume)?;
-        let entry = self.core.state.catalog.get(volume.id);
-        Ok(WeightWalk {
+impl WeightWalk {
+    pub(crate) fn begin(core: &Core, request: WeightRequest) -> Result<Self, RequestError> {
+        let volume = core.volumes.get(&request.volume)?;
+        let entry = core.state.catalog.get(volume.id);
+        Ok(Self {
             version: volume.id,
             leaf: request.leaf,
             pbns: request.pbns,
@@ -74,157 +71,85 @@ impl Engine {
             open: None,
             step: WeightStep {
                 number: volume.id.0,
-                chunk_bytes: self.core.geometry.chunk_bytes,
+                chunk_bytes: core.geometry.chunk_bytes,
                 size_bytes: volume.size_bytes(),
                 mapped_total: entry.map_or(0, |entry| entry.mapped_chunks),
-                children: self.core.state.catalog.children_of(volume.id).count() as u64,
+                children: core.state.catalog.children_of(volume.id).count() as u64,
                 ..WeightStep::default()
             },
         })
     }
 
-    pub(crate) fn walk_weight(
+    pub(crate) fn advance(
         &mut self,
-        walk: &mut WeightWalk,
+        core: &mut Core,
         wanted: &mut Wanted,
     ) -> Result<Went, PageError> {
-        let own = TreeId::volume(walk.version);
+        let own = TreeId::volume(self.version);
         let (mut relatives, mut leaves) = (0, 0);
         while relatives < RELATIVES_PER_TURN && leaves < LEAVES_PER_TURN {
-            let Some(at) = &mut walk.open else {
-                if walk.leaves_left == 0 {
-                    walk.step.next_leaf = Some(walk.leaf);
+            let Some(at) = &mut self.open else {
+                if self.leaves_left == 0 {
+                    self.step.next_leaf = Some(self.leaf);
                     return Ok(Went::Done);
                 }
-                let store = &mut self.core.state.store;
-                let leaf = match store.next_leaf(own, walk.leaf, &mut wanted.reads)? {
+                let store = &mut core.state.store;
+                let leaf = match store.next_leaf(own, self.leaf, &mut wanted.reads)? {
                     NextLeaf::Found(leaf) => leaf,
                     NextLeaf::Missing => return Ok(Went::Waits),
                     NextLeaf::End => return Ok(Went::Done),
                 };
-                let parent = self.core.state.parent_at(walk.version, leaf);
-                walk.open = Some(LeafWalk::new(leaf, parent));
+                let parent = core.state.parent_at(self.version, leaf);
+                self.open = Some(LeafWalk::new(leaf, parent));
                 continue;
             };
-            if let Some(other) = self.core.state.next_relative(walk.version, at) {
-                let Some(looked_at) = self.compare_leaves(own, other, at, wanted)? else {
-                    self.want_relatives(own, at, wanted)?;
-                    self.want_following(own, at.leaf, wanted);
+            if let Some(other) = core.state.next_relative(self.version, at) {
+                let Some(looked_at) = compare_leaves(core, own, other, at, wanted)? else {
+                    want_relatives(core, own, at, wanted)?;
+                    want_following(core, own, at.leaf, wanted);
                     return Ok(Went::Waits);
                 };
                 at.others.pop_front();
                 (relatives, leaves) = (relatives + 1, leaves + u32::from(looked_at));
                 continue;
             }
-            if !self.want_weighed(own, at.leaf, wanted)? {
-                self.want_following(own, at.leaf, wanted);
+            if !want_weighed(core, own, at.leaf, wanted)? {
+                want_following(core, own, at.leaf, wanted);
                 return Ok(Went::Waits);
             }
-            if let Some(at) = walk.open.take() {
-                self.weigh_leaf(walk, own, &at);
-                walk.leaf = at.leaf + 1;
+            if let Some(at) = self.open.take() {
+                self.weigh_leaf(core, own, &at);
+                self.leaf = at.leaf + 1;
             }
-            walk.leaves_left -= 1;
+            self.leaves_left -= 1;
             leaves += 1;
         }
         Ok(Went::On)
     }
 
-    /// Notes what a relative maps as well; whether its leaf had to be looked at. None while pages
-    /// are on their way.
-    fn compare_leaves(
-        &mut self,
-        own: TreeId,
-        other: TreeId,
-        at: &mut LeafWalk,
-        wanted: &mut Wanted,
-    ) -> Result<Option<bool>, PageError> {
-        let store = &mut self.core.state.store;
-        match store.shares_leaf((own, other), at.leaf, &mut wanted.reads)? {
-            None => return Ok(None),
-            Some(true) => {
-                at.keeps_all();
-                return Ok(Some(false));
-            }
-            Some(false) => {}
-        }
-        let mut here = true;
-        for tree in [own, other] {
-            here &= store.want(&mut wanted.pins, tree, at.leaf, &mut wanted.reads)?;
-        }
-        if !here {
-            return Ok(None);
-        }
-        let slots = |tree| lba_pbn::slots(&self.core.state.store, tree, at.leaf);
-        let slots = slots(own).into_iter().zip(slots(other));
-        let mut goes_any = false;
-        for (goes, (pbn, of_other)) in at.goes.iter_mut().zip(slots) {
-            *goes &= pbn != of_other;
-            goes_any |= *goes && !pbn.is_none();
-        }
-        if !goes_any {
-            at.keeps_all();
-        }
-        Ok(Some(true))
-    }
-
-    /// Asks for what the relatives that follow will need, while pages of the next one are read.
-    fn want_relatives(
-        &mut self,
-        own: TreeId,
-        at: &LeafWalk,
-        wanted: &mut Wanted,
-    ) -> Result<(), PageError> {
-        let store = &mut self.core.state.store;
-        for &other in at.others.iter().skip(1).take(RELATIVES_AHEAD) {
-            if store.shares_leaf((own, other), at.leaf, &mut wanted.reads)? == Some(false) {
-                store.want(&mut wanted.pins, other, at.leaf, &mut wanted.reads)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Asks for the version's own leaves that follow, while pages for this one are read.
-    fn want_following(&mut self, own: TreeId, leaf: u64, wanted: &mut Wanted) {
-        let next = |state: &mut State, from, reads: &mut _| state.store.next_leaf(own, from, reads);
-        let leaves = (leaf + 1, u64::MAX);
-        self.core.state.want_ahead(&[own], leaves, LEAVES_AHEAD, &mut wanted.reads, next);
-    }
-
-    fn want_weighed(
-        &mut self,
-        own: TreeId,
-        leaf: u64,
-        wanted: &mut Wanted,
-    ) -> Result<bool, PageError> {
-        let store = &mut self.core.state.store;
-        let here = store.want(&mut wanted.pins, own, leaf, &mut wanted.reads)?;
-        Ok(here && self.core.state.want_mapped(own, Lba(leaf_start(leaf)), SLOTS, wanted)?)
-    }
-
-    fn weigh_leaf(&self, walk: &mut WeightWalk, own: TreeId, at: &LeafWalk) {
-        let slots = lba_pbn::slots(&self.core.state.store, own, at.leaf);
+    fn weigh_leaf(&mut self, core: &Core, own: TreeId, at: &LeafWalk) {
+        let slots = lba_pbn::slots(&core.state.store, own, at.leaf);
         for (pbn, &goes_with_it) in slots.into_iter().zip(&at.goes) {
             if !pbn.is_none() {
-                self.weigh_chunk(walk, pbn, goes_with_it);
+                self.weigh_chunk(core, pbn, goes_with_it);
             }
         }
     }
 
-    fn weigh_chunk(&self, walk: &mut WeightWalk, pbn: Pbn, goes_with_it: bool) {
-        walk.step.mapped += 1;
-        let Some(entry) = pbn_pba::get(&self.core.state.store, pbn) else {
-            walk.step.lost += 1;
+    fn weigh_chunk(&mut self, core: &Core, pbn: Pbn, goes_with_it: bool) {
+        self.step.mapped += 1;
+        let Some(entry) = pbn_pba::get(&core.state.store, pbn) else {
+            self.step.lost += 1;
             return;
         };
         let frame_bytes = entry.pba.length_bytes;
         if entry.references <= 1 {
-            walk.step.single.add(frame_bytes);
+            self.step.single.add(frame_bytes);
             if goes_with_it {
-                walk.step.single_own.add(frame_bytes);
+                self.step.single_own.add(frame_bytes);
             }
-        } else if walk.pbns.contains(&pbn.0) {
-            let counted = walk.several.entry(pbn.0).or_insert(CountedChunk {
+        } else if self.pbns.contains(&pbn.0) {
+            let counted = self.several.entry(pbn.0).or_insert(CountedChunk {
                 pbn: pbn.0,
                 references: entry.references,
                 frame_bytes,
@@ -235,4 +160,76 @@ impl Engine {
             counted.own += u32::from(goes_with_it);
         }
     }
+}
+
+/// Notes what a relative maps as well; whether its leaf had to be looked at. None while pages
+/// are on their way.
+fn compare_leaves(
+    core: &mut Core,
+    own: TreeId,
+    other: TreeId,
+    at: &mut LeafWalk,
+    wanted: &mut Wanted,
+) -> Result<Option<bool>, PageError> {
+    let store = &mut core.state.store;
+    match store.shares_leaf((own, other), at.leaf, &mut wanted.reads)? {
+        None => return Ok(None),
+        Some(true) => {
+            at.keeps_all();
+            return Ok(Some(false));
+        }
+        Some(false) => {}
+    }
+    let mut here = true;
+    for tree in [own, other] {
+        here &= store.want(&mut wanted.pins, tree, at.leaf, &mut wanted.reads)?;
+    }
+    if !here {
+        return Ok(None);
+    }
+    let slots = |tree| lba_pbn::slots(&core.state.store, tree, at.leaf);
+    let slots = slots(own).into_iter().zip(slots(other));
+    let mut goes_any = false;
+    for (goes, (pbn, of_other)) in at.goes.iter_mut().zip(slots) {
+        *goes &= pbn != of_other;
+        goes_any |= *goes && !pbn.is_none();
+    }
+    if !goes_any {
+        at.keeps_all();
+    }
+    Ok(Some(true))
+}
+
+/// Asks for what the relatives that follow will need, while pages of the next one are read.
+fn want_relatives(
+    core: &mut Core,
+    own: TreeId,
+    at: &LeafWalk,
+    wanted: &mut Wanted,
+) -> Result<(), PageError> {
+    let store = &mut core.state.store;
+    for &other in at.others.iter().skip(1).take(RELATIVES_AHEAD) {
+        if store.shares_leaf((own, other), at.leaf, &mut wanted.reads)? == Some(false) {
+            store.want(&mut wanted.pins, other, at.leaf, &mut wanted.reads)?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks for the version's own leaves that follow, while pages for this one are read.
+fn want_following(core: &mut Core, own: TreeId, leaf: u64, wanted: &mut Wanted) {
+    let next = |state: &mut State, from, reads: &mut _| state.store.next_leaf(own, from, reads);
+    let leaves = (leaf + 1, u64::MAX);
+    core.state.want_ahead(&[own], leaves, LEAVES_AHEAD, &mut wanted.reads, next);
+}
+
+fn want_weighed(
+    core: &mut Core,
+    own: TreeId,
+    leaf: u64,
+    wanted: &mut Wanted,
+) -> Result<bool, PageError> {
+    let store = &mut core.state.store;
+    let here = store.want(&mut wanted.pins, own, leaf, &mut wanted.reads)?;
+    Ok(here && core.state.want_mapped(own, Lba(leaf_start(leaf)), SLOTS, wanted)?)
 }

@@ -128,7 +128,7 @@ impl Engine {
             }
         }
         self.core.stages.within(CoreStage::Pack, begun);
-        store_otherwise(&mut changes, &heals, &chunks_unindexed(group), self.verifies());
+        store_otherwise(&mut changes, &heals, &chunks_unindexed(group), self.core.verifies());
         let half = changes.len() + maps.len() / 2;
         changes.append(maps);
         let popped = self.popped(&stores, heals.len());
@@ -209,7 +209,7 @@ impl Engine {
     ) -> Result<bool, PageError> {
         let mut wanted = Wanted::default();
         let here = self.want_changes(maps, stores, heals, &mut wanted);
-        self.hold_pages(wanted, |held| &mut held.apply);
+        self.core.hold_pages(wanted, |held| &mut held.apply);
         here
     }
 

@@ -272,7 +272,7 @@ impl Engine {
         let fingerprints: Vec<Option<Fingerprint>> =
             group.slots().iter().map(Slot::sought_fingerprint).collect();
         let Some(seen) = self.seen_chunks(id, &fingerprints)? else { return Ok(false) };
-        if self.verifies() && !self.compare_group(id, &fingerprints, &seen)? {
+        if self.core.verifies() && !self.compare_group(id, &fingerprints, &seen)? {
             return Ok(false);
         }
         self.core.state.entries_seen.hash_pbn += seen.len() as u64;
@@ -306,7 +306,7 @@ impl Engine {
         self.mark_far(id, &seen);
         let mut wanted = Wanted::default();
         let here = self.want_seen(id, fingerprints.clone(), &seen, &mut wanted);
-        self.hold_pages(wanted, |held| &mut held.look_up);
+        self.core.hold_pages(wanted, |held| &mut held.look_up);
         if !here? {
             return Ok(None);
         }

@@ -69,11 +69,6 @@ fn changes_a_volume(change: &Change) -> bool {
 }
 
 impl Engine {
-    /// Whether bytes are compared before a chunk counts as stored.
-    pub(crate) fn verifies(&self) -> bool {
-        self.core.geometry.detection.verify
-    }
-
     /// A chunk's frame is at another place; recovery is told what should be in it where no table
     /// may know.
     pub(crate) fn moved(&self, pbn: Pbn, to: Pba, fingerprint: &Fingerprint) -> Change {

@@ -234,7 +234,7 @@ impl Engine {
             Ok(_) => Ok(false),
             Err(ref error) => Err(error.clone()),
         };
-        self.hold_pages(wanted, |held| &mut held.apply);
+        self.core.hold_pages(wanted, |held| &mut held.apply);
         let start = leaf_start(leaves.start);
         match (many?, here?) {
             (Some(false), _) => Ok(Piece::Finished),
@@ -304,7 +304,7 @@ impl Engine {
         let most = PieceMax { reads, ..self.checkpoints.most_of_piece() };
         let reached = self.core.state.want_give_back(id, u64::MAX, Some(most), &mut wanted);
         self.core.volumes.deletions.pace.note(&wanted.reads);
-        self.hold_pages(wanted, |held| &mut held.deletion);
+        self.core.hold_pages(wanted, |held| &mut held.deletion);
         let Some(leaves) = reached? else { return Ok(Piece::Waits) };
         if !self.journal_has_room(2 * CHANGE_BYTES_MAX) {
             return Ok(Piece::Waits);
@@ -338,7 +338,7 @@ impl Engine {
         }
         let mut wanted = Wanted::default();
         let ranges = self.want_leaves(volume, first, end, &mut wanted);
-        self.hold_pages(wanted, |held| &mut held.apply);
+        self.core.hold_pages(wanted, |held| &mut held.apply);
         let Some(ranges) = ranges? else { return Ok(Piece::Waits) };
         let Some(last) = ranges.last() else { return Ok(Piece::Finished) };
         let next = last.end;
