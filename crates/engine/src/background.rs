@@ -51,7 +51,7 @@ impl Engine {
     /// Says once what makes the disk slower than it should be.
     pub(crate) fn tell_degradation(&mut self) {
         if let Some(reason) = self.core.devices.new_degradation() {
-            self.tell(&Notice::DiskDegraded { reason });
+            self.core.tell(&Notice::DiskDegraded { reason });
         }
     }
 
@@ -62,13 +62,13 @@ impl Engine {
         self.tick_allocation();
         match self.core.devices.tick() {
             Some(RoomChange::Lacks(error)) => {
-                self.tell(&Notice::DeviceFull { reason: error.to_string() });
+                self.core.tell(&Notice::DeviceFull { reason: error.to_string() });
             }
-            Some(RoomChange::Came) => self.tell(&Notice::DeviceHasRoom),
+            Some(RoomChange::Came) => self.core.tell(&Notice::DeviceHasRoom),
             None => {}
         }
         self.tell_degradation();
-        let ends = self.closing_now() || self.core.intake.is_close_announced();
+        let ends = self.core.is_closing || self.core.intake.is_close_announced();
         let full = self.core.devices.lacking_room().filter(|_| ends);
         if let Some((ticks, error)) = full
             && ticks >= CLOSE_TICKS_MAX

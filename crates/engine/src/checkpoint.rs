@@ -73,12 +73,12 @@ impl Engine {
                 self.enter_phase(Phase::TablesSync)
             }
             Phase::TablesSync if self.checkpoints.ended => {
-                self.flushing.ask();
+                self.core.flushes.ask();
                 self.enter_phase(Phase::Durable)
             }
             Phase::Durable => self.write_root_when_durable(),
             Phase::Root if self.checkpoints.ended => {
-                if self.checkpoints.last_is_asked && mutant!(ClosesUnsynced) {
+                if self.core.table_room.last_is_asked && mutant!(ClosesUnsynced) {
                     return self.end_checkpoint();
                 }
                 self.core.devices.sync(Zone::Superblock, Purpose::RootSync);
@@ -93,21 +93,22 @@ impl Engine {
     fn enter_phase(&mut self, phase: Phase) -> bool {
         self.checkpoints.phase = phase;
         self.checkpoints.ended = false;
+        self.core.table_room.is_under_way = self.checkpoints.is_under_way();
+        self.core.superblock.is_writing_root = self.checkpoints.is_writing_root();
         true
     }
 
     fn checkpoint_is_due(&self) -> bool {
-        let checkpoints = &self.checkpoints;
-        let begin_bytes = checkpoints.newest.journal.offset_bytes;
-        let replay_bytes = self.core.journal.next().offset_bytes - begin_bytes;
-        let pressed = self.waits_for_blocks()
-            && self.core.buffer.groups.is_empty()
-            && checkpoints.relief_may_come();
-        checkpoints.asked
+        let room = &self.core.table_room;
+        let begin_bytes = self.core.superblock.newest.journal.offset_bytes;
+        let replay_bytes = self.core.log.journal.next().offset_bytes - begin_bytes;
+        let pressed =
+            self.waits_for_blocks() && self.core.buffer.groups.is_empty() && room.relief_may_come();
+        room.asked
             || pressed
             || self.merge_waits_for_blocks()
-            || (checkpoints.last_is_asked && !checkpoints.clean)
-            || self.core.state.store.dirty_pages() >= checkpoints.dirty_pages_due(&self.core.state)
+            || (room.last_is_asked && !self.checkpoints.clean)
+            || self.core.state.store.dirty_pages() >= room.dirty_pages_due(&self.core.state)
             || replay_bytes >= self.core.geometry.journal_bytes / 4
     }
 
@@ -115,17 +116,17 @@ impl Engine {
         if !self.checkpoint_is_due() {
             return false;
         }
-        if self.checkpoints.last_is_asked && !self.is_marked() {
+        if self.core.table_room.last_is_asked && !self.is_marked() {
             return self.ask_for_mark();
         }
-        if self.checkpoints.lacks_blocks_that_come(&self.core.state) {
+        if self.core.table_room.lacks_blocks_that_come(&self.core.state) {
             return self.repeat_root();
         }
         match self.freeze() {
             Ok(Some(writes)) => {
-                self.checkpoints.asked = false;
-                let generation = self.checkpoints.next_generation();
-                self.tell(&Notice::CheckpointBegan { generation });
+                self.core.table_room.asked = false;
+                let generation = self.core.superblock.next_generation();
+                self.core.tell(&Notice::CheckpointBegan { generation });
                 self.enter_phase(Phase::Pages { writes })
             }
             Ok(None) => false,
@@ -135,12 +136,12 @@ impl Engine {
 
     /// The next root names what the newest names: the checkpoint that was asked for comes after it.
     fn repeat_root(&mut self) -> bool {
-        let generation = self.checkpoints.next_generation();
-        let mut root = self.checkpoints.newest.clone();
+        let generation = self.core.superblock.next_generation();
+        let mut root = self.core.superblock.newest.clone();
         (root.generation, root.clean) = (generation, false);
-        root.next_incarnation = self.core.incarnation + 1;
+        root.next_incarnation = self.core.log.incarnation + 1;
         self.checkpoints.next_root = Some(root);
-        self.tell(&Notice::RootRepeated { generation });
+        self.core.tell(&Notice::RootRepeated { generation });
         // No pages, but the label of the root before may be in a cache only.
         let mark = self.core.devices.mark();
         self.enter_phase(Phase::PagesOut { mark })
@@ -164,7 +165,7 @@ impl Engine {
     }
 
     fn freeze_resident(&mut self) -> Option<VecDeque<PageWrite>> {
-        let generation = self.checkpoints.next_generation();
+        let generation = self.core.superblock.next_generation();
         let Ok(mut writes) = self.core.state.freeze(generation) else {
             self.stop_writing(RequestError::NoSpace);
             return None;
@@ -179,9 +180,9 @@ impl Engine {
         let tree = |number| state.store.tree_root(TreeId(number));
         Root {
             generation,
-            clean: self.checkpoints.last_is_asked,
-            journal: self.core.journal.next(),
-            next_incarnation: self.core.incarnation + 1,
+            clean: self.core.table_room.last_is_asked,
+            journal: self.core.log.journal.next(),
+            next_incarnation: self.core.log.incarnation + 1,
             compression: state.compression,
             trees: std::array::from_fn(|number| tree(number as u32)),
             hash: state.hash_shape(),
@@ -229,14 +230,14 @@ impl Engine {
 
     fn write_root_when_durable(&mut self) -> bool {
         let Some(root) = &self.checkpoints.next_root else { return false };
-        let settled = self.flushing.settled;
+        let settled = self.core.log.settled;
         let early = mutant!(WritesRootUnplaced);
         let reached = if early { settled.durable_sequence } else { settled.placed_sequence };
         if reached + 1 < root.journal.sequence && !mutant!(WritesRootBeforeRecords) {
-            self.flushing.ask();
+            self.core.flushes.ask();
             return false;
         }
-        if self.checkpoints.superblock_is_mended {
+        if self.core.superblock.is_mended {
             return false;
         }
         let mut buf = AlignedBuf::new_zeroed(BLOCK_BYTES);
@@ -254,7 +255,7 @@ impl Engine {
     /// Writes the label of a root that is durable in its slot. A root that was repeated has none of
     /// its own: that of the root before says the same.
     fn write_label(&mut self) -> bool {
-        let newest = self.checkpoints.newest.label;
+        let newest = self.core.superblock.newest.label;
         let root =
             self.checkpoints.next_root.as_ref().filter(|root| ![0, newest].contains(&root.label));
         let Some(root) = root else { return self.end_checkpoint() };
@@ -265,16 +266,16 @@ impl Engine {
 
     fn end_checkpoint(&mut self) -> bool {
         let Some(root) = self.checkpoints.next_root.take() else { return false };
-        let checkpoints = &mut self.checkpoints;
-        let older = if mutant!(ForgetsOlderJournal) { &root } else { &checkpoints.newest };
-        self.core.journal.release_to(older.journal.offset_bytes);
-        checkpoints.clean = root.clean;
+        let newest = &self.core.superblock.newest;
+        let older = if mutant!(ForgetsOlderJournal) { &root } else { newest };
+        self.core.log.journal.release_to(older.journal.offset_bytes);
+        self.checkpoints.clean = root.clean;
         self.core.state.store.checkpoint_durable();
         self.core.counters.checkpoints += 1;
-        self.tell(&Notice::CheckpointEnded { generation: root.generation });
-        self.checkpoints.newest = root;
+        self.core.tell(&Notice::CheckpointEnded { generation: root.generation });
+        self.core.superblock.newest = root;
         if !self.core.waiting.is_empty() {
-            self.checkpoints.pressure_rounds += 1;
+            self.core.table_room.pressure_rounds += 1;
         }
         self.enter_phase(Phase::Idle);
         self.count_merge_round();
@@ -291,7 +292,7 @@ impl Engine {
         self.core.state.store.shrink();
         let frozen = matches!(self.checkpoints.phase, Phase::Pages { .. });
         let busy = frozen || self.core.devices.table_writes_out() >= WRITES_OUT_MAX;
-        let spare = self.checkpoints.has_blocks_for(CLEAN_PAGES, &self.core.state);
+        let spare = self.core.table_room.has_blocks_for(CLEAN_PAGES, &self.core.state);
         if busy || !spare || self.core.stopped.is_some() || !self.core.state.store.cleaning_is_due()
         {
             return;

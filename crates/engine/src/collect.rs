@@ -44,6 +44,7 @@ use tables::PageError;
 
 use crate::collect::collection::{Known, Order, Renewed, Reserve, Victim};
 use crate::collect::fates::{Fate, room_of_moves};
+use crate::core::record::CHANGE_BYTES_MAX;
 use crate::devices::Purpose;
 use crate::door::error::RequestError;
 use crate::engine::Engine;
@@ -51,7 +52,6 @@ use crate::notice::Notice;
 use crate::open::frame_walk::entries_by_scan;
 use crate::placement::{Placed, room_of};
 use crate::scrub::damage::Evidence;
-use crate::write::record::CHANGE_BYTES_MAX;
 
 /// Where somebody reads, or somebody asked for the collection, the victim is read in pieces of this
 /// size, one after the other: clients' reads go in between. One read of 4 MiB keeps a device busy
@@ -98,11 +98,11 @@ impl Engine {
     /// Whether a container is being collected, or one is worth it and can be: a close begins none.
     pub(crate) fn can_collect(&self) -> bool {
         let is_worth_it = || self.choose_victim(true, u32::MAX).is_some();
-        self.collection.is_busy() || (!self.closing_now() && is_worth_it())
+        self.collection.is_busy() || (!self.core.is_closing && is_worth_it())
     }
 
     fn begin_collection(&mut self) -> bool {
-        if self.closing_now() {
+        if self.core.is_closing {
             self.collection.fail(&RequestError::Closing);
             return false;
         }
@@ -113,7 +113,7 @@ impl Engine {
         let mut victim = Victim::new(id, sequence, order, piece_bytes);
         victim.at_risk_bytes = self.room_to_risk_bytes(id);
         victim.verified = victim.at_risk_bytes > 0;
-        self.tell(&Notice::CollectionBegan { container: id.0 });
+        self.core.tell(&Notice::CollectionBegan { container: id.0 });
         if live_bytes == 0 && victim.recompresses().is_none() {
             self.read_of_victim(id, CONTAINER_BYTES as usize - TAIL_BYTES, TAIL_BYTES);
         } else {
@@ -159,7 +159,7 @@ impl Engine {
     /// Clients' work goes first while there is room for it.
     fn is_time_to_collect(&self) -> bool {
         let free = self.core.placement.space.reachable_containers();
-        let idle = self.flushing.is_idle() && self.clients_are_idle();
+        let idle = self.core.flushes_are_idle() && self.clients_are_idle();
         idle || self.must_collect() || free * 2 < self.core.geometry.containers_present()
     }
 
@@ -183,7 +183,7 @@ impl Engine {
     /// Whether everything else has to wait for containers.
     pub(crate) fn must_collect(&self) -> bool {
         let short = self.core.placement.space.coming_containers() < self.reserve().hurry;
-        short || self.closing_now() || self.waits_for_containers()
+        short || self.core.is_closing || self.waits_for_containers()
     }
 
     /// Whether containers in quarantine are needed soon.
@@ -238,7 +238,7 @@ impl Engine {
     /// The container cannot be freed: it stays as it is.
     pub(crate) fn keep_victim(&mut self, mut victim: Victim) {
         self.core.placement.space.mark_damaged(victim.id);
-        self.tell(&Notice::CollectionEnded { container: victim.id.0, freed: false });
+        self.core.tell(&Notice::CollectionEnded { container: victim.id.0, freed: false });
         self.end_order(&mut victim, false);
     }
 
@@ -267,9 +267,9 @@ impl Engine {
         }
         let slice = &victim.entries[victim.cursor..end];
         // Pages last: to ask for those of a slice takes as long as to work it off.
-        if !self.journal_has_room(CHANGE_BYTES_MAX * (slice.len() + 2))
+        if !self.core.journal_has_room(CHANGE_BYTES_MAX * (slice.len() + 2))
             || self.core.placement.is_behind()
-            || self.checkpoints.tables_are_behind(&self.core.state)
+            || self.core.table_room.tables_are_behind(&self.core.state)
             || self.core.devices.journal_is_behind()
             || !self.want_slice(slice)?
         {
@@ -328,7 +328,7 @@ impl Engine {
         victim.cursor = end;
         if end >= victim.entries.len() {
             (victim.verified, victim.cursor) = (true, 0);
-            let is_damaged = victim.damaged && self.scrub.damage.may_be_in(victim.id);
+            let is_damaged = victim.damaged && self.core.damage.may_be_in(victim.id);
             if victim.hides_frames || is_damaged {
                 return Ok(Turn::Damaged);
             }
@@ -338,7 +338,7 @@ impl Engine {
 
     fn note_damaged(&mut self, victim: &mut Victim, pbn: Pbn) {
         victim.damaged = true;
-        self.scrub.damage.note(pbn, victim.id, Evidence::Checksum);
+        self.core.damage.note(pbn, victim.id, Evidence::Checksum);
         self.suspect(pbn);
     }
 
@@ -389,7 +389,7 @@ impl Engine {
         match fate {
             Fate::Stale => Some((0, 0)),
             Fate::Promote(to) => {
-                changes.push(self.moved(pbn, to, &fingerprint));
+                changes.push(self.core.moved(pbn, to, &fingerprint));
                 Some((0, 0))
             }
             Fate::DropCopy => {
@@ -405,7 +405,7 @@ impl Engine {
                     changes.push(Change::DropCopy { pbn });
                     return Some((0, 0));
                 };
-                changes.push(self.copied(pbn, at, &fingerprint));
+                changes.push(self.core.copied(pbn, at, &fingerprint));
                 Some(self.count_moved(length_bytes, at))
             }
             Fate::Forget(check) => {
@@ -419,7 +419,7 @@ impl Engine {
                 let frame = self.movable(entry, check, image)?;
                 let placed = Placed { frame: renewed.unwrap_or(frame), pbn, fingerprint };
                 let to = self.core.placement.place(Stream::Collection, &placed, changes)?;
-                changes.push(self.moved(pbn, to, &fingerprint));
+                changes.push(self.core.moved(pbn, to, &fingerprint));
                 self.note_popular(pbn);
                 Some(self.count_moved(length_bytes, to))
             }
@@ -434,7 +434,7 @@ impl Engine {
         image: &'a [u8],
     ) -> Option<&'a [u8]> {
         // Its checksum would say that it is sound, wherever it is.
-        if self.scrub.damage.lies_beneath_checksum(entry.pbn) {
+        if self.core.damage.lies_beneath_checksum(entry.pbn) {
             return None;
         }
         let frame = image.get(entry.range());
@@ -453,20 +453,20 @@ impl Engine {
         // Whatever the directory left out stays where it is, and so does the container. What was
         // found damaged may have healed since, and then nothing of it is here any more.
         let left_bytes = self.core.state.containers.get(victim.id).live_bytes;
-        let is_damaged = victim.damaged && self.scrub.damage.may_be_in(victim.id);
+        let is_damaged = victim.damaged && self.core.damage.may_be_in(victim.id);
         if left_bytes > 0 || victim.hides_frames || is_damaged {
             self.keep_victim(victim);
             return true;
         }
-        if !self.journal_has_room(CHANGE_BYTES_MAX) {
+        if !self.core.journal_has_room(CHANGE_BYTES_MAX) {
             self.collection.victim = Some(victim);
             return false;
         }
         self.record(&[Change::FreeContainer { id: victim.id }]);
-        self.core.placement.space.free(victim.id, self.core.appended_sequence);
-        self.checkpoints.relieved();
+        self.core.placement.space.free(victim.id, self.core.log.appended_sequence);
+        self.core.table_room.relieved();
         self.core.counters.containers_collected += 1;
-        self.tell(&Notice::CollectionEnded { container: victim.id.0, freed: true });
+        self.core.tell(&Notice::CollectionEnded { container: victim.id.0, freed: true });
         self.end_order(&mut victim, true);
         true
     }

@@ -23,11 +23,11 @@
 //! reserved as a client's write has. What is durable, and why nothing is lost: decision 017.
 
 pub(crate) mod copying;
-
-use std::collections::BTreeSet;
+pub(crate) mod lists;
 
 use format::units::{Pba, Pbn};
 
+use crate::copies::lists::CopyLists;
 use crate::core::frame::FoundFrame;
 use crate::state::State;
 
@@ -37,16 +37,9 @@ pub const COPIES_ABOVE_DEFAULT: u32 = 1000;
 /// Chunks that are stored twice between two ticks, at most, while clients are busy.
 const PER_TICK: u32 = 32;
 
-/// Chunks on each list at most.
-const LISTED_MAX: usize = 4096;
-
-/// The lists, and the chunk that is worked on.
+/// The chunk that is worked on.
 #[derive(Default)]
 pub(crate) struct Copies {
-    wanted: BTreeSet<Pbn>,
-    /// Those among them that have a copy, which a device did not give.
-    unread: BTreeSet<Pbn>,
-    suspects: BTreeSet<Pbn>,
     pub(crate) task: Option<Task>,
     /// A frame is on its way.
     pub(crate) reading: bool,
@@ -83,75 +76,37 @@ impl State {
 }
 
 impl Copies {
-    /// The chunk needs a second copy.
-    pub(crate) fn want(&mut self, pbn: Pbn) {
-        if self.wanted.len() < LISTED_MAX {
-            self.wanted.insert(pbn);
-        }
-    }
-
-    /// A device did not give the chunk's second copy: it needs another, and keeps this one so long.
-    pub(crate) fn want_another(&mut self, pbn: Pbn) {
-        self.want(pbn);
-        if self.wanted.contains(&pbn) {
-            self.unread.insert(pbn);
-        }
-    }
-
-    /// Whether the chunk needs a second copy although it has one.
-    pub(crate) fn needs_another(&self, pbn: Pbn) -> bool {
-        self.unread.contains(&pbn)
-    }
-
-    /// The chunk's frame seems damaged, and it has a second copy.
-    pub(crate) fn suspect(&mut self, pbn: Pbn) {
-        if self.suspects.len() < LISTED_MAX {
-            self.suspects.insert(pbn);
-        }
-    }
-
-    /// What is listed to be stored twice is met again some time.
-    pub(crate) fn want_nothing(&mut self) {
-        self.wanted.clear();
-        self.unread.clear();
-    }
-
-    /// Whether something is listed or worked on: a close waits for it.
-    pub(crate) fn any(&self) -> bool {
-        self.task.is_some() || !self.wanted.is_empty() || !self.suspects.is_empty()
-    }
-
     /// Time has passed.
     pub(crate) fn tick(&mut self) {
         self.due = PER_TICK;
     }
 
-    /// Whether it is not known yet what a suspected frame is worth.
-    pub(crate) fn is_suspect(&self, pbn: Pbn) -> bool {
-        self.suspects.contains(&pbn)
-    }
-
     /// The next chunk to work on; those to be stored twice only when `is_time` says so.
-    pub(crate) fn next_task(&mut self, is_time: impl FnOnce(bool) -> bool) -> Option<Task> {
+    pub(crate) fn next_task(
+        &mut self,
+        lists: &CopyLists,
+        is_time: impl FnOnce(bool) -> bool,
+    ) -> Option<Task> {
         let begin = |pbn, heals| Task { pbn, heals, frame: None, damaged_at: None };
-        if let Some(&pbn) = self.suspects.first() {
+        if let Some(pbn) = lists.first_suspect() {
             return Some(begin(pbn, true));
         }
-        let &pbn = self.wanted.first()?;
+        let pbn = lists.first_wanted()?;
         if !is_time(self.due > 0) {
             return None;
         }
         self.due = self.due.saturating_sub(1);
         Some(begin(pbn, false))
     }
+}
 
-    /// Nothing is left to do for the chunk of a task.
-    pub(crate) fn task_over(&mut self, task: &Task) {
-        if task.heals {
-            self.suspects.remove(&task.pbn);
+impl Task {
+    /// Nothing is left to do for its chunk.
+    pub(crate) fn end(&self, lists: &mut CopyLists) {
+        if self.heals {
+            lists.end_suspicion(self.pbn);
         } else {
-            self.wanted.remove(&task.pbn);
-            self.unread.remove(&task.pbn);
+            lists.end_want(self.pbn);
         }
     }
 }

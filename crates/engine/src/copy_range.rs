@@ -39,6 +39,7 @@ use mutants::mutant;
 use tables::{NextLeaf, PageError, lba_pbn};
 
 use crate::copy_range::copied_range::CopiedRange;
+use crate::core::record::CHANGE_BYTES_MAX;
 use crate::door::error::RequestError;
 use crate::door::requests::CopyRequest;
 use crate::engine::Engine;
@@ -49,7 +50,6 @@ use crate::state::State;
 use crate::state::mapping::{leaf_range, leaf_start};
 use crate::volumes::versions::PieceMax;
 use crate::write::buffer::Work;
-use crate::write::record::CHANGE_BYTES_MAX;
 
 /// Chunks of one change. Each may need two pages of the PBN-PBA table, and with as many as a leaf
 /// has slots a piece would hold twice the pages that a piece of an unmap does.
@@ -118,7 +118,7 @@ impl Engine {
     /// Applies the next piece of the copy at the front of the write buffer; false while it waits.
     pub(crate) fn commit_copy(&mut self, range: &CopiedRange) -> bool {
         if self.core.state.store.awaits(&self.core.held_pages.apply)
-            || self.checkpoints.tables_are_behind(&self.core.state)
+            || self.core.table_room.tables_are_behind(&self.core.state)
         {
             return false;
         }
@@ -165,7 +165,7 @@ impl Engine {
         if self.exceeds_quota(range, &changes) {
             return Err(RequestError::QuotaExceeded { volume: range.to.name() });
         }
-        if !self.journal_has_room(body_bytes) {
+        if !self.core.journal_has_room(body_bytes) {
             return Ok(0);
         }
         self.record(&changes);
@@ -189,7 +189,7 @@ impl Engine {
         range: &CopiedRange,
         wanted: &mut Wanted,
     ) -> Result<CopyPiece, PageError> {
-        let PieceMax { pages, .. } = self.checkpoints.most_of_piece();
+        let PieceMax { pages, .. } = self.core.table_room.most_of_piece();
         let (to, mut piece) = (range.to.id, CopyPiece::default());
         for _ in 0..RUNS_MAX {
             let is_full = piece.chunks > 0 && wanted.pins.len() >= pages;

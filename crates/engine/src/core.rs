@@ -3,16 +3,27 @@
 //!
 //! Parts take it as a parameter; nothing here calls a part.
 
+pub(crate) mod flush_queue;
 pub(crate) mod frame;
 pub(crate) mod pages;
+pub(crate) mod record;
+pub(crate) mod record_log;
+pub(crate) mod stop;
+pub(crate) mod superblock;
+pub(crate) mod table_room;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use format::superblock::Geometry;
-use journal::Writer;
+use format::units::ContainerId;
 use reduce::Workers;
 
+use crate::copies::lists::CopyLists;
+use crate::core::flush_queue::FlushQueue;
+use crate::core::record_log::RecordLog;
+use crate::core::superblock::Superblock;
+use crate::core::table_room::TableRoom;
 use crate::devices::Devices;
 use crate::door::error::RequestError;
 use crate::door::intake::Intake;
@@ -21,6 +32,7 @@ use crate::pages::absence::Absence;
 use crate::pages::held_pages::HeldPages;
 use crate::placement::Placement;
 use crate::read::frame_cache::FrameCache;
+use crate::scrub::damage::Damage;
 use crate::space::quota_line::QuotaLine;
 use crate::space::space_budget::SpaceLimit;
 use crate::space::waiting::Waiting;
@@ -38,11 +50,14 @@ pub(crate) struct Core {
     pub(crate) workers: Workers,
     pub(crate) state: State,
     pub(crate) placement: Placement,
-    pub(crate) journal: Writer,
-    /// Incarnation that journal records carry: one per opening.
-    pub(crate) incarnation: u64,
-    /// Sequence of the newest record appended.
-    pub(crate) appended_sequence: u64,
+    pub(crate) log: RecordLog,
+    pub(crate) flushes: FlushQueue,
+    pub(crate) table_room: TableRoom,
+    pub(crate) superblock: Superblock,
+    pub(crate) damage: Damage,
+    pub(crate) copy_lists: CopyLists,
+    /// The container whose live bytes are counted, and whether they have changed since then.
+    pub(crate) live_watch: Option<(ContainerId, bool)>,
     pub(crate) buffer: WriteBuffer,
     pub(crate) volumes: Volumes,
     pub(crate) frames: FrameCache,
@@ -57,10 +72,19 @@ pub(crate) struct Core {
     pub(crate) published: SpaceLimit,
     /// Set once: why nothing is written any more.
     pub(crate) stopped: Option<RequestError>,
+    /// All who waited then have been answered.
+    pub(crate) stop_is_answered: bool,
+    /// A close was asked for.
+    pub(crate) is_closing: bool,
     pub(crate) observer: Option<Observer>,
 }
 
 impl Core {
+    /// Whether time has passed since the last round, and nobody waits for one.
+    pub(crate) fn flushes_are_idle(&self) -> bool {
+        self.flushes.is_idle() && self.log.syncing.is_none()
+    }
+
     /// Whether bytes are compared before a chunk counts as stored.
     pub(crate) fn verifies(&self) -> bool {
         self.geometry.detection.verify

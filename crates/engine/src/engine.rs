@@ -8,7 +8,7 @@
 //! with a seeded disk and inline workers and gets the same run to the byte.
 //!
 //! When a write or a sync fails, or a page that a write needs is damaged, nothing can be promised
-//! any more: the engine *stops writing* ([`Engine::stop_writing`]), answers every write and flush
+//! any more: the engine *stops writing* ([`Core::stop_writing`]), answers every write and flush
 //! with the cause, and goes on reading.
 
 use std::collections::VecDeque;
@@ -16,8 +16,9 @@ use std::sync::Arc;
 
 use disk::{Doorbell, ErrorClass};
 use format::domain::DomainSecret;
+use format::record::Change;
 use format::superblock::Geometry;
-use format::units::{Zone, block_offset_bytes};
+use format::units::Zone;
 use journal::Writer;
 use reduce::{JobDone, JobKind, Workers};
 use tables::{PageError, PageRead};
@@ -26,7 +27,12 @@ use threads::AdaptiveSpin;
 use crate::checkpoint::checkpoints::Checkpoints;
 use crate::collect::collection::Collection;
 use crate::copies::Copies;
+use crate::copies::lists::CopyLists;
 use crate::core::Core;
+use crate::core::flush_queue::FlushQueue;
+use crate::core::record_log::{Durability, RecordLog};
+use crate::core::superblock::Superblock;
+use crate::core::table_room::TableRoom;
 use crate::devices::{Devices, Ended, Purpose};
 use crate::door::error::RequestError;
 use crate::door::intake::Intake;
@@ -39,14 +45,15 @@ use crate::explain::explaining::Explaining;
 use crate::flush::flushing::Flushing;
 use crate::grow::enlarging::Enlarging;
 use crate::lend::lending::Lending;
-use crate::notice::{Notice, Observer};
+use crate::notice::Observer;
 use crate::options::Caches;
-use crate::pages::absence::{Absence, Advice, lacking_page};
+use crate::pages::absence::Absence;
 use crate::pages::held_pages::HeldPages;
 use crate::placement::Placement;
 use crate::read::ahead::Ahead;
 use crate::read::frame_cache::FrameCache;
 use crate::read::reads::Reads;
+use crate::scrub::damage::Damage;
 use crate::scrub::state::Scrub;
 use crate::space::quota_line::QuotaLine;
 use crate::space::space_budget::SpaceLimit;
@@ -124,8 +131,8 @@ pub(crate) struct Parts {
     pub(crate) placement: Placement,
     pub(crate) journal: Writer,
     pub(crate) volumes: Volumes,
-    pub(crate) checkpoints: Checkpoints,
-    pub(crate) flushing: Flushing,
+    pub(crate) table_room: TableRoom,
+    pub(crate) superblock: Superblock,
     pub(crate) incarnation: u64,
     pub(crate) memory_bytes_max: u64,
     pub(crate) caches: Caches,
@@ -138,7 +145,6 @@ impl Engine {
         let ahead_bytes = frame_bytes / AHEAD_PART;
         let write_buffer_bytes = parts.intake.credits.total_bytes();
         let core = Core {
-            appended_sequence: parts.journal.next().sequence - 1,
             geometry: parts.geometry,
             devices: parts.devices,
             intake: parts.intake,
@@ -146,17 +152,24 @@ impl Engine {
             workers: parts.workers,
             state: parts.state,
             placement: parts.placement,
-            journal: parts.journal,
+            log: RecordLog::new(parts.journal, parts.incarnation),
+            flushes: FlushQueue::default(),
+            table_room: parts.table_room,
+            superblock: parts.superblock,
+            damage: Damage::default(),
+            copy_lists: CopyLists::default(),
+            live_watch: None,
             buffer: WriteBuffer::new(chunk_bytes),
             volumes: parts.volumes,
             frames: FrameCache::new(frame_bytes - ahead_bytes),
             held_pages: HeldPages::default(),
             counters: Counters::default(),
             stages: StageClock::none(),
-            incarnation: parts.incarnation,
             waiting: VecDeque::new(),
             quota_line: QuotaLine::new(write_buffer_bytes),
             stopped: None,
+            stop_is_answered: false,
+            is_closing: false,
             observer: None,
             published: SpaceLimit::default(),
         };
@@ -168,8 +181,8 @@ impl Engine {
             lending: Lending::new(&parts.caches),
             ahead: Ahead::new(ahead_bytes),
             comparisons: Comparisons::default(),
-            flushing: parts.flushing,
-            checkpoints: parts.checkpoints,
+            flushing: Flushing::default(),
+            checkpoints: Checkpoints::new(),
             collection: Collection::default(),
             copies: Copies::default(),
             scrub: Scrub::default(),
@@ -194,12 +207,6 @@ impl Engine {
     /// From now on `observer` is told what happens inside.
     pub fn observe(&mut self, observer: Observer) {
         self.core.observer = Some(observer);
-    }
-
-    pub(crate) fn tell(&self, notice: &Notice) {
-        if let Some(observer) = &self.core.observer {
-            observer(notice);
-        }
     }
 
     /// Works until the store is closed, or abandoned ([`crate::Client::abandon`]).
@@ -246,15 +253,10 @@ impl Engine {
         matches!(self.closing, Closing::Closed)
     }
 
-    /// Whether a close was asked for.
-    pub(crate) fn closing_now(&self) -> bool {
-        !matches!(self.closing, Closing::No)
-    }
-
     /// Does everything that can be done now; true when anything moved.
     pub fn step(&mut self) -> bool {
         let mut moved = self.timed(CoreStage::Devices, Self::take_ended);
-        if self.is_fenced() {
+        if self.core.is_fenced() {
             return false;
         }
         moved |= self.timed(CoreStage::Results, Self::take_jobs);
@@ -269,8 +271,22 @@ impl Engine {
         moved |= self.timed(CoreStage::Checkpoints, Self::advance_checkpoint);
         moved |= self.advance_closing();
         moved = self.end_step(moved);
+        if cfg!(debug_assertions) {
+            self.check();
+        }
         self.core.stages.lap(CoreStage::Rest, &self.core.workers);
         moved
+    }
+
+    /// Asserts that what parts show in [`Core`] is what they have.
+    fn check(&self) {
+        self.core.log.check();
+        let round = self.flushing.round.as_ref().map(|round| round.sequence);
+        assert_eq!(round, self.core.log.syncing, "RoundIsPublished");
+        let (room, superblock) = (&self.core.table_room, &self.core.superblock);
+        let phase = (self.checkpoints.is_under_way(), self.checkpoints.is_writing_root());
+        assert_eq!(phase, (room.is_under_way, superblock.is_writing_root), "PhaseIsPublished");
+        assert!(self.core.stopped.is_none() || self.core.stop_is_answered, "StopIsAnswered");
     }
 
     /// Time has passed: an open group that nothing was added to is closed, what has long been
@@ -284,7 +300,7 @@ impl Engine {
         self.core.state.store.retry_unreadable();
         self.core.absence.tick();
         self.copies.tick();
-        self.flushing.tick();
+        self.core.flushes.tick();
         self.watch_room();
         self.watch_devices();
         self.core.intake.call_waiters();
@@ -302,7 +318,7 @@ impl Engine {
     }
 
     fn end_io(&mut self, io: Ended) {
-        if self.is_fenced() {
+        if self.core.is_fenced() {
             return;
         }
         if let Err(error) = &io.result {
@@ -393,38 +409,28 @@ impl Engine {
         }
     }
 
-    /// From now on nothing is written: every write, flush and change is answered with `error`. If
-    /// another owner has the store, nothing is read either.
+    /// The same as [`Core::stop_writing`], and all who wait are answered at once.
     pub(crate) fn stop_writing(&mut self, error: RequestError) {
-        let fences = matches!(error, RequestError::Fenced { .. }) && !self.is_fenced();
-        if self.core.stopped.is_some() && !fences {
-            return;
-        }
-        self.core.stopped = Some(error.clone());
-        self.tell(&Notice::WritingStopped { error: error.clone() });
-        self.core.intake.refuse_writes(error.clone());
-        self.fail_writing(&error);
-        self.core.devices.stop_waiting_for_room();
-        if self.is_fenced() {
-            self.end_fenced(&error);
-        }
+        self.core.stop_writing(error);
+        self.answer_stop();
     }
 
     /// Work needs a page that cannot be had. True if the writing stops for it; else it is to be
     /// tried again.
     pub(crate) fn stop_for(&mut self, error: &PageError) -> bool {
-        if let PageError::Unreadable { block, .. } = error {
-            match self.core.absence.met() {
-                Advice::Begin => {
-                    let offset_bytes = block_offset_bytes(*block);
-                    self.tell(&Notice::TablesUnreadable { offset_bytes });
-                    return false;
-                }
-                Advice::Wait => return false,
-                Advice::GiveUp => {}
-            }
-        }
-        self.stop_writing(lacking_page(error));
-        true
+        let stops = self.core.stop_for(error);
+        self.answer_stop();
+        stops
+    }
+
+    /// Records changes, and answers all who wait if the journal could not take them.
+    pub(crate) fn record(&mut self, changes: &[Change]) {
+        self.record_with(changes, Durability::BySync);
+    }
+
+    /// The same; a record that carries all that it stores may be durable by its write.
+    pub(crate) fn record_with(&mut self, changes: &[Change], durability: Durability) {
+        self.core.record_with(changes, durability);
+        self.answer_stop();
     }
 }

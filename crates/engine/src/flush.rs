@@ -29,10 +29,11 @@ use format::record::Settled;
 use format::units::Zone;
 use mutants::mutant;
 
+use crate::core::flush_queue::Answer;
 use crate::devices::Purpose;
 use crate::door::done::Done;
 use crate::engine::Engine;
-use crate::flush::flushing::{Answer, Round};
+use crate::flush::flushing::Round;
 
 /// Unsynced data that starts a round by itself: it bounds what recovery must check.
 const UNSYNCED_BYTES_MAX: u64 = 64 << 20;
@@ -43,8 +44,8 @@ impl Engine {
     /// Takes a FLUSH.
     pub(crate) fn accept_flush(&mut self, done: Done<()>) {
         self.core.counters.flushes += 1;
-        self.flushing.note_flush(self.core.counters.writes);
-        self.flushing.wait_for(self.core.buffer.newest_group(), Answer::Done(done));
+        self.core.flushes.note_flush(self.core.counters.writes);
+        self.core.flushes.wait_for(self.core.buffer.newest_group(), Answer::Done(done));
     }
 
     /// Starts a round when somebody waits for one, and ends it when its syncs have.
@@ -65,10 +66,10 @@ impl Engine {
             return;
         }
         let open = self.core.buffer.newest_group();
-        let idle_long = self.flushing.ticks >= TICKS_UNSYNCED_MAX;
+        let idle_long = self.core.flushes.ticks >= TICKS_UNSYNCED_MAX;
         let next = self.flushing.round.is_none();
-        let expected = next && self.flushing.is_expected(self.core.counters.writes);
-        if idle_long || expected || self.flushing.is_waited_for(open) {
+        let expected = next && self.core.flushes.is_expected(self.core.counters.writes);
+        if idle_long || expected || self.core.flushes.is_waited_for(open) {
             self.core.buffer.close_open();
         }
     }
@@ -78,40 +79,41 @@ impl Engine {
             return false;
         }
         let group = self.core.buffer.applied_group();
-        let waited_for = self.flushing.waiters.iter().any(|(of, _)| *of <= group);
+        let waited_for = self.core.flushes.waiters.iter().any(|(of, _)| *of <= group);
         let many = self.core.placement.unsynced_bytes > UNSYNCED_BYTES_MAX;
-        let idle_long = self.flushing.ticks >= TICKS_UNSYNCED_MAX;
-        if !(waited_for || self.flushing.wanted || many || idle_long) {
+        let idle_long = self.core.flushes.ticks >= TICKS_UNSYNCED_MAX;
+        if !(waited_for || self.core.flushes.wanted || many || idle_long) {
             self.issue_ahead();
             return false;
         }
         let loose = self.core.placement.has_loose_frames() && !mutant!(LeavesLooseFrames);
-        let places = loose || self.flushing.wanted || many;
-        self.flushing.wanted = false;
-        self.flushing.ticks = 0;
-        let Settled { durable_sequence, placed_sequence } = self.flushing.settled;
+        let places = loose || self.core.flushes.wanted || many;
+        self.core.flushes.wanted = false;
+        self.core.flushes.ticks = 0;
+        let Settled { durable_sequence, placed_sequence } = self.core.log.settled;
         let settled_sequence = if places { placed_sequence } else { durable_sequence };
-        if self.core.appended_sequence == settled_sequence {
-            self.flushing.answer_up_to(group);
+        if self.core.log.appended_sequence == settled_sequence {
+            self.core.flushes.answer_up_to(group);
             return waited_for;
         }
         let mut zones = BTreeSet::new();
         if places {
-            self.issue_frames(true);
+            self.core.issue_frames(true);
             zones = self.core.placement.take_unsynced_zones();
         }
+        self.core.log.syncing = Some(self.core.log.appended_sequence);
         self.flushing.round = Some(Round {
-            sequence: self.core.appended_sequence,
+            sequence: self.core.log.appended_sequence,
             places,
             group,
             mark: self.core.devices.mark(),
             zones,
-            journal: std::mem::take(&mut self.flushing.journal_unsynced),
+            journal: std::mem::take(&mut self.core.log.journal_unsynced),
             syncs_left: None,
-            told: self.flushing.told,
+            told: self.core.log.told,
         });
         if mutant!(AnswersFlushUnsynced) {
-            self.flushing.answer_up_to(group);
+            self.core.flushes.answer_up_to(group);
         }
         self.end_round();
         true
@@ -119,10 +121,10 @@ impl Engine {
 
     /// The padded tail of a group that a flush will probably follow is written before it comes.
     fn issue_ahead(&mut self) {
-        let expected = self.flushing.is_expected(self.core.counters.writes);
+        let expected = self.core.flushes.is_expected(self.core.counters.writes);
         let loose = self.core.placement.has_loose_frames();
         if expected && loose && self.core.buffer.groups.is_empty() {
-            self.issue_frames(true);
+            self.core.issue_frames(true);
         }
     }
 
@@ -144,16 +146,17 @@ impl Engine {
             Some(0) => {
                 let Round { sequence, places, group, told, .. } = *round;
                 self.flushing.round = None;
-                self.flushing.settled.durable_sequence = sequence;
+                self.core.log.syncing = None;
+                self.core.log.settled.durable_sequence = sequence;
                 if places {
-                    self.flushing.settled.placed_sequence = sequence;
+                    self.core.log.settled.placed_sequence = sequence;
                 }
                 let known = if mutant!(ReusesContainerUntold) { sequence } else { told };
                 self.core.placement.space.known_durable(known);
                 let later = mutant!(AnswersWhatCameLater);
                 let group = if later { self.core.buffer.applied_group() } else { group };
-                self.flushing.journal_unsynced &= !mutant!(ForgetsLaterRecords);
-                self.flushing.answer_up_to(group);
+                self.core.log.journal_unsynced &= !mutant!(ForgetsLaterRecords);
+                self.core.flushes.answer_up_to(group);
                 true
             }
             _ => false,

@@ -19,7 +19,7 @@ impl Engine {
         let division = self.lending.divide(self.frame_share(), young_bytes, resident_pages);
         let Division { cache_pages, dirty_pages_max, lent_bytes } = division;
         self.core.state.store.set_cache_pages(cache_pages);
-        self.checkpoints.dirty_pages_max = dirty_pages_max;
+        self.core.table_room.dirty_pages_max = dirty_pages_max;
         self.core.frames.lend(lent_bytes);
     }
 

@@ -43,14 +43,14 @@ use tables::{
 };
 use threads::AdaptiveSpin;
 
-use crate::checkpoint::checkpoints::{Checkpoints, blocks_kept, dirty_pages_sure};
 use crate::copies::COPIES_ABOVE_DEFAULT;
+use crate::core::superblock::Superblock;
+use crate::core::table_room::{TableRoom, blocks_kept, dirty_pages_sure};
 use crate::devices::Devices;
 use crate::door::client::Client;
 use crate::door::error::RequestError;
 use crate::door::intake::Intake;
 use crate::engine::{Engine, Parts};
-use crate::flush::flushing::Flushing;
 use crate::geometry::{
     agree_on_geometry, check_zones, of_blank, raise_version, read_geometry, read_superblock,
     refuse_to_write,
@@ -126,8 +126,8 @@ pub fn open_with_cache(
     let dirty_pages_sure = dirty_pages_sure(geometry.tables_bytes, cache.pages);
     let volumes = Volumes::load(&state, chunk_bytes, options.read_only);
     let mut engine = Engine::new(Parts {
-        flushing: Flushing::new(journal.next().sequence - 1),
-        checkpoints: Checkpoints::new(&newest, dirty_pages_sure, cache.dirty_pages_max),
+        table_room: TableRoom::new(dirty_pages_sure, cache.dirty_pages_max),
+        superblock: Superblock::new(&newest),
         memory_bytes_max: options.memory_bytes,
         caches: cache,
         volumes,

@@ -399,7 +399,7 @@ impl Engine {
     /// Reads again, these chunks from their second copies.
     fn read_copies(&mut self, mut op: ReadOp, suspects: Vec<Pbn>) {
         self.core.counters.chunks_read_from_copies += suspects.len() as u64;
-        suspects.iter().for_each(|&pbn| self.copies.suspect(pbn));
+        suspects.iter().for_each(|&pbn| self.core.copy_lists.suspect(pbn));
         op.avoided.extend(suspects);
         self.try_read(op);
     }

@@ -16,7 +16,6 @@ pub(crate) mod job_tag;
 pub(crate) mod new_chunks;
 pub(crate) mod newest;
 pub(crate) mod partial;
-pub(crate) mod record;
 pub(crate) mod slot;
 pub(crate) mod unmap;
 pub(crate) mod warm;
@@ -29,11 +28,11 @@ use format::units::Lba;
 use mutants::mutant;
 use reduce::{ChunkBuf, ChunkRef};
 
+use crate::core::flush_queue::Answer;
 use crate::door::error::RequestError;
 use crate::door::requests::{Request, WriteRequest};
 use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
-use crate::flush::flushing::Answer;
 use crate::space::space_budget::SpaceLimit;
 use crate::space::waiting::Waiting;
 use crate::space::write_room::PAGES_PER_CHUNK_MAX;
@@ -161,7 +160,7 @@ impl Engine {
     pub(crate) fn acknowledge(&mut self, ack: Arc<Ack>, durable: bool) {
         if durable {
             let group = self.core.buffer.newest_group();
-            self.flushing.wait_for(group, Answer::Ack(ack));
+            self.core.flushes.wait_for(group, Answer::Ack(ack));
         } else {
             ack.part_done();
         }
@@ -206,13 +205,13 @@ impl Engine {
     /// Table blocks of which clients are promised nothing: writes fail before these are taken.
     pub(crate) fn table_blocks_kept(&self) -> u64 {
         // What is young is going to take blocks when it is merged.
-        self.checkpoints.reserve_blocks() + self.core.state.hash.pages_owed()
+        self.core.table_room.reserve_blocks() + self.core.state.hash.pages_owed()
     }
 
     /// Table blocks that clients may still be promised.
     pub(crate) fn blocks_to_promise(&self) -> u64 {
         let taken = self.table_blocks_kept() + self.versions_coming();
-        self.checkpoints.room_blocks(&self.core.state).saturating_sub(taken)
+        self.core.table_room.room_blocks(&self.core.state).saturating_sub(taken)
     }
 
     /// Tells doors how much may still be promised, if that has changed.

@@ -90,7 +90,7 @@ impl Engine {
             // It would be chosen for ever: more is in it than the tables say.
             return self.keep_victim(victim);
         }
-        self.tell(&Notice::CollectionEnded { container: victim.id.0, freed: false });
+        self.core.tell(&Notice::CollectionEnded { container: victim.id.0, freed: false });
         if let Some(order) = victim.order.take() {
             order.done.fail(RequestError::NoSpace);
         }

@@ -11,6 +11,7 @@ use tables::{PageError, pbn_pba, second_copies};
 
 use crate::copies::Task;
 use crate::core::frame::FoundFrame;
+use crate::core::record::CHANGE_BYTES_MAX;
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::open::frame_walk::entry_of;
@@ -18,7 +19,6 @@ use crate::pages::wanted::Wanted;
 use crate::placement::Placed;
 use crate::scrub::damage::Evidence;
 use crate::space::watermarks::WARN_PERCENT_DEFAULT;
-use crate::write::record::CHANGE_BYTES_MAX;
 
 impl Engine {
     /// From now on a chunk that more LBAs than that name is stored twice; 0: none is.
@@ -31,7 +31,7 @@ impl Engine {
         let entry = pbn_pba::get(&self.core.state.store, pbn);
         let is_popular = entry.is_some_and(|entry| self.core.state.is_popular(entry.references));
         if is_popular && second_copies::get(&self.core.state.store, pbn).is_none() {
-            self.copies.want(pbn);
+            self.core.copy_lists.want(pbn);
         }
     }
 
@@ -39,7 +39,7 @@ impl Engine {
     /// here.
     pub(crate) fn suspect(&mut self, pbn: Pbn) {
         if second_copies::get(&self.core.state.store, pbn).is_some() {
-            self.copies.suspect(pbn);
+            self.core.copy_lists.suspect(pbn);
         }
     }
 
@@ -51,7 +51,8 @@ impl Engine {
 
     /// Moves the chunk that is worked on further, or begins one.
     pub(crate) fn advance_copies(&mut self) -> bool {
-        if self.copies.reading || self.core.stopped.is_some() || self.checkpoints.last_is_asked {
+        if self.copies.reading || self.core.stopped.is_some() || self.core.table_room.last_is_asked
+        {
             return false;
         }
         let Some(mut task) = self.next_task() else { return false };
@@ -61,7 +62,7 @@ impl Engine {
         let is_over = outcome.unwrap_or(true);
         let is_reading = self.copies.reading;
         if is_over {
-            self.copies.task_over(&task);
+            task.end(&mut self.core.copy_lists);
             self.core.hold_pages(Wanted::default(), |held| &mut held.copy);
         } else {
             self.copies.task = Some(task);
@@ -72,11 +73,11 @@ impl Engine {
     fn next_task(&mut self) -> Option<Task> {
         self.copies.task.take().or_else(|| {
             let has_room = self.has_room_to_copy();
-            if self.closing_now() && !has_room {
-                self.copies.want_nothing();
+            if self.core.is_closing && !has_room {
+                self.core.copy_lists.want_nothing();
             }
             let is_idle = self.clients_are_idle();
-            self.copies.next_task(|is_due| has_room && (is_due || is_idle))
+            self.copies.next_task(&self.core.copy_lists, |is_due| has_room && (is_due || is_idle))
         })
     }
 
@@ -92,7 +93,7 @@ impl Engine {
     fn copy(&mut self, task: &mut Task) -> Result<bool, PageError> {
         let Some(entry) = self.wanted_entry(task.pbn)? else { return Ok(false) };
         let has_copy = second_copies::get(&self.core.state.store, task.pbn).is_some()
-            && !self.copies.needs_another(task.pbn);
+            && !self.core.copy_lists.needs_another(task.pbn);
         let Some(entry) = entry.filter(|entry| self.core.state.is_popular(entry.references)) else {
             return Ok(true);
         };
@@ -109,7 +110,7 @@ impl Engine {
             None => {
                 let bytes = found.bytes.as_deref().unwrap_or_default();
                 let evidence = Evidence::of(bytes, task.pbn, entry.pba.check);
-                self.scrub.damage.note(task.pbn, entry.pba.container, evidence);
+                self.core.damage.note(task.pbn, entry.pba.container, evidence);
             }
         }
         Ok(true)
@@ -131,7 +132,7 @@ impl Engine {
             let mut changes = Vec::new();
             let placed = Placed { frame, pbn, fingerprint };
             if let Some(at) = engine.core.placement.place(stream, &placed, &mut changes) {
-                changes.push(engine.copied(pbn, at, &fingerprint));
+                changes.push(engine.core.copied(pbn, at, &fingerprint));
                 engine.core.counters.chunks_copied += 1;
                 engine.core.counters.frame_bytes_copied += u64::from(at.length_bytes);
                 engine.record(&changes);
@@ -148,8 +149,8 @@ impl Engine {
         if task.damaged_at != Some(pba) {
             let Some(found) = self.found_frame(task, pba) else { return Ok(false) };
             if self.fingerprint_of(&found, pbn).is_some() {
-                self.scrub.damage.clear(pbn, Evidence::Checksum);
-                if !self.scrub.damage.may_be_in(pba.container) {
+                self.core.damage.clear(pbn, Evidence::Checksum);
+                if !self.core.damage.may_be_in(pba.container) {
                     self.core.placement.space.mark_sound(pba.container);
                 }
                 return Ok(true);
@@ -162,10 +163,10 @@ impl Engine {
             return Ok(false);
         }
         if let Some(fingerprint) = self.fingerprint_of(&found, pbn) {
-            self.record(&[self.moved(pbn, copy, &fingerprint)]);
+            self.record(&[self.core.moved(pbn, copy, &fingerprint)]);
             self.core.counters.chunks_healed += 1;
         } else {
-            self.scrub.damage.note(pbn, pba.container, Evidence::Checksum);
+            self.core.damage.note(pbn, pba.container, Evidence::Checksum);
             if found.bytes.is_some() {
                 self.record(&[Change::DropCopy { pbn }]);
             }
@@ -186,8 +187,8 @@ impl Engine {
     }
 
     fn may_record(&mut self) -> bool {
-        self.journal_has_room(4 * CHANGE_BYTES_MAX)
-            && !self.checkpoints.tables_are_behind(&self.core.state)
+        self.core.journal_has_room(4 * CHANGE_BYTES_MAX)
+            && !self.core.table_room.tables_are_behind(&self.core.state)
     }
 
     /// The fingerprint of the chunk, if its frame is the one that is meant and the chunk can be had

@@ -15,7 +15,9 @@ impl Engine {
         }
         self.core.quota_line.let_go();
         self.core.hold_pages(Wanted::default(), |held| &mut held.quota);
-        self.flushing.fail(error);
+        self.flushing.round = None;
+        self.core.log.syncing = None;
+        self.core.flushes.fail(error);
         self.collection.fail(error);
         self.core.volumes.rolling_back.clear();
         let copies =
@@ -34,9 +36,17 @@ impl Engine {
         self.core.stopped.clone().filter(|error| *error != RequestError::StoreReadOnly)
     }
 
-    /// Whether another owner has the store: nothing is read, written or answered any more.
-    pub(crate) fn is_fenced(&self) -> bool {
-        matches!(self.core.stopped, Some(RequestError::Fenced { .. }))
+    /// Answers all who wait if the writing has stopped since this was last done.
+    pub(crate) fn answer_stop(&mut self) {
+        if self.core.stop_is_answered {
+            return;
+        }
+        let Some(error) = self.core.stopped.clone() else { return };
+        self.core.stop_is_answered = true;
+        self.fail_writing(&error);
+        if self.core.is_fenced() {
+            self.end_fenced(&error);
+        }
     }
 
     /// Another owner has the store: all are told so, whatever they asked for, and the engine ends.
@@ -56,6 +66,7 @@ impl Engine {
         self.evacuation.fail(error);
         self.core.intake.take(&mut self.requests);
         self.requests.drain(..).for_each(|request| request.fail(error.clone()));
+        self.core.is_closing = true;
         if let Closing::Draining(waiters) = std::mem::replace(&mut self.closing, Closing::Closed) {
             waiters.into_iter().for_each(|done| done.fail(error.clone()));
         }

@@ -273,10 +273,10 @@ impl Engine {
         let entry = pbn_pba::get(&self.core.state.store, pbn);
         // It may have been moved meanwhile, and its page may have left the cache.
         if entry.is_some_and(|entry| entry.pba.container == container) {
-            self.scrub.damage.note(pbn, container, evidence);
+            self.core.damage.note(pbn, container, evidence);
         }
         if self.may_have_copy(pbn) {
-            self.copies.suspect(pbn);
+            self.core.copy_lists.suspect(pbn);
         }
     }
 
@@ -297,7 +297,7 @@ impl Engine {
                 self.plan_duplicate(pbn, planned)
             }
             // A fingerprint that names the chunk is enough to make its frame anew.
-            (Outcome::Damaged, Some(pbn)) if is_strong && self.scrub.damage.begin_heal(pbn) => {
+            (Outcome::Damaged, Some(pbn)) if is_strong && self.core.damage.begin_heal(pbn) => {
                 self.core.counters.chunks_duplicate += 1;
                 Plan::Heal { pbn, frame: planned.next_frame() }
             }

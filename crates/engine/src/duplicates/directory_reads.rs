@@ -44,8 +44,8 @@ impl Engine {
     ) -> Result<bool, PageError> {
         let group = self.core.buffer.group(id).map_or(&[][..], Group::slots);
         let count = group.iter().filter(|slot| slot.fingerprint.is_some()).count() as u64;
-        let pops =
-            (self.lookups.popped_ahead + count).min(self.checkpoints.free_pbns(&self.core.state));
+        let pops = (self.lookups.popped_ahead + count)
+            .min(self.core.superblock.free_pbns(&self.core.state));
         let mut here = self.core.state.want_free_pop(pops, wanted)?;
         let doubtful = self.core.placement.space.has_damaged();
         for pbn in seen.iter().filter(|_| doubtful).filter_map(Seen::stored) {
@@ -108,7 +108,7 @@ impl Engine {
         if let Some(PbaEntry { references: 0, pba, .. }) = pbn_pba::get(&self.core.state.store, pbn)
             && self.core.placement.space.is_damaged(pba.container)
         {
-            self.scrub.damage.note(pbn, pba.container, Evidence::Checksum);
+            self.core.damage.note(pbn, pba.container, Evidence::Checksum);
         }
     }
 
@@ -126,7 +126,7 @@ impl Engine {
         // Of a weak kind's chunks a directory may name one that the table does not: a duplicate of
         // the other would not be found.
         let is_exact = self.core.geometry.detection.kind.is_strong();
-        if self.directories.reading || self.checkpoints.last_is_asked || !is_exact {
+        if self.directories.reading || self.core.table_room.last_is_asked || !is_exact {
             return;
         }
         let mut runs: Vec<(ContainerId, usize)> = Vec::new();
@@ -211,7 +211,7 @@ impl Engine {
         let entries = listed.and_then(Result::ok);
         self.core.counters.directories_read += 1;
         self.directories.hold(container, sequence, entries.unwrap_or_default());
-        let followed = self.directories.followed.filter(|_| !self.checkpoints.last_is_asked);
+        let followed = self.directories.followed.filter(|_| !self.core.table_room.last_is_asked);
         if let Some(first) = followed.filter(|_| self.core.stopped.is_none()) {
             self.follow_run(first, Some(container));
         }

@@ -58,10 +58,10 @@ impl Engine {
         self.core.hold_pages(wanted, |held| &mut held.hash);
         if here? {
             self.core.state.hash.work(&mut self.core.state.store);
-            self.checkpoints.merge_rounds = 0;
+            self.core.table_room.merge_rounds = 0;
             if self.core.state.hash.merge_gives_pages() {
                 // What it has removed comes back by checkpoints.
-                self.checkpoints.relieved();
+                self.core.table_room.relieved();
             }
             self.core.hold_pages(Wanted::default(), |held| &mut held.hash);
             return Ok(true);
@@ -84,7 +84,7 @@ impl Engine {
     pub(crate) fn merge_may_give_blocks(&self) -> bool {
         self.core.state.hash.merge_gives_pages()
             && self.core.state.hash.work_is_due()
-            && (self.hash_work_has_room() || self.checkpoints.merge_relief_may_come())
+            && (self.hash_work_has_room() || self.core.table_room.merge_relief_may_come())
     }
 
     fn hash_work_may_go_on(&self) -> bool {
@@ -93,19 +93,19 @@ impl Engine {
 
     fn hash_work_is_next(&self) -> bool {
         self.core.state.hash.work_is_due()
-            && !self.checkpoints.last_is_asked
-            && !self.checkpoints.tables_are_behind(&self.core.state)
+            && !self.core.table_room.last_is_asked
+            && !self.core.table_room.tables_are_behind(&self.core.state)
     }
 
     fn hash_work_has_room(&self) -> bool {
         let promised_blocks = self.core.intake.lock().space.promised_chunks() * PAGES_PER_CHUNK_MAX;
         let needed_blocks = promised_blocks + self.core.state.hash.pages_per_step();
-        self.checkpoints.room_blocks(&self.core.state) >= needed_blocks
+        self.core.table_room.room_blocks(&self.core.state) >= needed_blocks
     }
 
     /// Whether a merge waits for blocks that checkpoints may bring back.
     pub(crate) fn merge_waits_for_blocks(&self) -> bool {
-        self.checkpoints.merge_relief_may_come()
+        self.core.table_room.merge_relief_may_come()
             && self.hash_work_is_next()
             && !self.hash_work_has_room()
     }
@@ -113,7 +113,7 @@ impl Engine {
     /// A checkpoint has ended: a merge that lacks blocks now asks for a few more at most.
     pub(crate) fn count_merge_round(&mut self) {
         if self.merge_waits_for_blocks() {
-            self.checkpoints.merge_rounds += 1;
+            self.core.table_room.merge_rounds += 1;
         }
     }
 
@@ -124,13 +124,13 @@ impl Engine {
         let promised_chunks = intake.space.promised_chunks();
         self.core.published.chunks = intake.space.withhold_chunks();
         drop(intake);
-        let kept = promised_chunks * PAGES_PER_CHUNK_MAX + self.checkpoints.reserve_blocks();
-        self.checkpoints.room_blocks(&self.core.state).saturating_sub(kept)
+        let kept = promised_chunks * PAGES_PER_CHUNK_MAX + self.core.table_room.reserve_blocks();
+        self.core.table_room.room_blocks(&self.core.state).saturating_sub(kept)
     }
 
     /// Whether groups must wait for a checkpoint, or for young entries to be merged.
     pub(crate) fn groups_wait_for_tables(&self) -> bool {
-        self.checkpoints.tables_are_behind(&self.core.state)
+        self.core.table_room.tables_are_behind(&self.core.state)
             || self.core.state.hash.is_behind() && self.hash_work_may_go_on()
     }
 }

@@ -7,12 +7,12 @@ use format::units::{CONTAINER_BYTES, ContainerId};
 use crate::collect::collection::Order;
 use crate::collect::step::{CollectPosition, CollectStep, CollectedContainer};
 use crate::control::Asked;
+use crate::core::record::CHANGE_BYTES_MAX;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::engine::Engine;
 use crate::evacuate::{EvacuateZone, KeepZone, ZoneInfo, ZoneState, cannot};
 use crate::placement::RESERVED_BYTES;
-use crate::write::record::CHANGE_BYTES_MAX;
 
 /// Each open container is sealed, and another opened.
 const CHANGES_OF_LEAVING: usize = 4;
@@ -148,7 +148,7 @@ impl Engine {
     /// Opens no container in the zone from now on; false while what clients were promised needs it.
     fn leave(&mut self, zone: u16) -> Result<bool, RequestError> {
         self.check_can_leave(zone)?;
-        if !self.journal_has_room(CHANGES_OF_LEAVING * CHANGE_BYTES_MAX) {
+        if !self.core.journal_has_room(CHANGES_OF_LEAVING * CHANGE_BYTES_MAX) {
             return Ok(false);
         }
         let space = &self.core.placement.space;

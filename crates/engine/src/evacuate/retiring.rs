@@ -50,7 +50,7 @@ impl Engine {
     pub(crate) fn advance_retiring(&mut self) -> bool {
         let Some(retiring) = &self.evacuation.retiring else { return false };
         let failure = self.core.stopped.clone();
-        let failure = failure.or_else(|| self.closing_now().then_some(RequestError::Closing));
+        let failure = failure.or_else(|| self.core.is_closing.then_some(RequestError::Closing));
         if let Some(error) = failure {
             self.evacuation.fail(&error);
             return true;
@@ -64,16 +64,18 @@ impl Engine {
             if waits {
                 return false;
             }
-            let mark_bytes = self.core.journal.next().offset_bytes;
+            let mark_bytes = self.core.log.journal.next().offset_bytes;
             if let Some(retiring) = &mut self.evacuation.retiring {
                 retiring.mark_bytes = Some(mark_bytes);
             }
             return true;
         };
-        if self.core.journal.next().offset_bytes - self.core.journal.used_bytes() < mark_bytes {
-            let asks = !self.checkpoints.is_under_way() && !self.checkpoints.asked;
+        if self.core.log.journal.next().offset_bytes - self.core.log.journal.used_bytes()
+            < mark_bytes
+        {
+            let asks = !self.core.table_room.is_under_way && !self.core.table_room.asked;
             if asks {
-                self.checkpoints.ask();
+                self.core.table_room.ask();
             }
             return asks;
         }

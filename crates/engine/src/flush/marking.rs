@@ -13,31 +13,34 @@ use crate::flush::TICKS_UNSYNCED_MAX;
 impl Engine {
     /// Marks what is durable, if no record has and none may come for a while.
     pub(crate) fn advance_marking(&mut self) -> bool {
-        let is_due = self.flushing.is_idle()
-            && self.flushing.ticks >= TICKS_UNSYNCED_MAX
-            && self.flushing.is_unmarked();
+        let is_due = self.core.flushes_are_idle()
+            && self.core.flushes.ticks >= TICKS_UNSYNCED_MAX
+            && self.core.log.is_unmarked();
         // A close marks for itself, before its last root.
-        if !is_due || self.core.stopped.is_some() || self.closing_now() || !self.journal_has_room(0)
+        if !is_due
+            || self.core.stopped.is_some()
+            || self.core.is_closing
+            || !self.core.journal_has_room(0)
         {
             return false;
         }
-        self.record_with(&[], self.flushing.durability_of_next(true));
+        self.record_with(&[], self.core.log.durability_of_next(true));
         true
     }
 
     /// Whether a record says of all others that they are durable; if there is room for one.
     pub(crate) fn is_marked(&self) -> bool {
-        self.flushing.told >= self.flushing.newest_change || !self.core.journal.fits(0)
+        self.core.log.told >= self.core.log.newest_change || !self.core.log.journal.fits(0)
     }
 
     /// Writes that record, or has made durable what it is to mark; true if that is new.
     pub(crate) fn ask_for_mark(&mut self) -> bool {
-        if self.flushing.is_unmarked() {
+        if self.core.log.is_unmarked() {
             self.record(&[]);
             return true;
         }
-        let is_new = !self.flushing.wanted && self.flushing.round.is_none();
-        self.flushing.ask();
+        let is_new = !self.core.flushes.wanted && self.core.log.syncing.is_none();
+        self.core.flushes.ask();
         is_new
     }
 }

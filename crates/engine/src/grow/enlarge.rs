@@ -27,8 +27,8 @@ use format::features::Features;
 use format::superblock::{GEOMETRY_BLOCKS, Geometry};
 use format::units::Zone;
 
-use crate::checkpoint::checkpoints::dirty_pages_sure;
 use crate::control::{Asked, Grow, Verb};
+use crate::core::table_room::dirty_pages_sure;
 use crate::devices::Purpose;
 use crate::door::error::RequestError;
 use crate::engine::Engine;
@@ -147,7 +147,7 @@ impl Engine {
     fn end_enlarging(&mut self, growth: Growth) {
         let Growth { grown, after, .. } = growth;
         // Its label is to have this geometry before much is stored that needs it.
-        self.checkpoints.ask();
+        self.core.table_room.ask();
         match after {
             After::Then(then) => {
                 self.core.geometry = grown;
@@ -186,9 +186,9 @@ impl Engine {
         self.core.placement.space.grow(&grown);
         self.core.state.containers.grow(grown.containers_total());
         self.core.state.store.grow(grown.tables_blocks());
-        self.checkpoints.dirty_pages_sure =
+        self.core.table_room.dirty_pages_sure =
             dirty_pages_sure(grown.tables_bytes, self.lending.own_pages());
         self.core.geometry = grown;
-        self.checkpoints.relieved();
+        self.core.table_room.relieved();
     }
 }

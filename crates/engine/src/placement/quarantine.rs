@@ -13,15 +13,15 @@ impl Engine {
     pub(crate) fn advance_quarantine(&mut self) -> bool {
         let Some(awaited) = self.core.placement.space.awaited_record() else { return false };
         if self.core.stopped.is_some()
-            || self.checkpoints.last_is_asked
+            || self.core.table_room.last_is_asked
             || !(self.free_containers_are_short() || self.evacuation_waits_for_quarantine())
         {
             return false;
         }
-        self.flushing.ask();
+        self.core.flushes.ask();
         let untold =
-            self.flushing.told < awaited && awaited <= self.flushing.settled.durable_sequence;
-        if !untold || !self.journal_has_room(0) {
+            self.core.log.told < awaited && awaited <= self.core.log.settled.durable_sequence;
+        if !untold || !self.core.journal_has_room(0) {
             return false;
         }
         self.record(&[]);

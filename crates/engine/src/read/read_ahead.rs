@@ -49,7 +49,7 @@ impl Engine {
     pub(crate) fn follow_reader(&mut self, volume: &Arc<VolumeShared>, range: Range<u64>) {
         let window_bytes = self.ahead.window_bytes();
         let due = self.reads.streams.follow(volume.id, range, window_bytes);
-        let Some(due) = due.filter(|_| !self.closing_now()) else { return };
+        let Some(due) = due.filter(|_| !self.core.is_closing) else { return };
         let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
         let offset_bytes = due.start / chunk_bytes * chunk_bytes;
         let end_bytes = due.end.min(volume.size_bytes());
@@ -195,7 +195,7 @@ impl Engine {
         let Some((zone, start_bytes)) = self.core.geometry.container_zone(container) else {
             return;
         };
-        if self.closing_now() || !self.ahead.begin(place, end_bytes, sequence) {
+        if self.core.is_closing || !self.ahead.begin(place, end_bytes, sequence) {
             return;
         }
         self.core.placement.space.pin(container);

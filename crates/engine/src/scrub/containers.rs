@@ -47,7 +47,7 @@ impl Engine {
         at: &mut ContainerScrub,
     ) -> Progress {
         match at.phase {
-            ContainerPhase::Choosing => self.choose_container(running, at),
+            ContainerPhase::Choosing => self.choose_container(at),
             ContainerPhase::Settling { mark } if !self.core.devices.written_before(mark) => {
                 Progress::Waits
             }
@@ -76,7 +76,7 @@ impl Engine {
     }
 
     /// The next container that is not free. It is pinned: if it is freed, it is not written again.
-    fn choose_container(&mut self, running: &mut Running, at: &mut ContainerScrub) -> Progress {
+    fn choose_container(&mut self, at: &mut ContainerScrub) -> Progress {
         let containers = self.core.state.containers.len() as u32;
         let in_use = |id: &u32| {
             self.core.state.containers.get(ContainerId(*id)).state != ContainerState::Free
@@ -87,7 +87,7 @@ impl Engine {
         at.id = ContainerId(id);
         at.life = self.core.state.containers.get(at.id);
         self.core.placement.space.pin(at.id);
-        running.counting = Some((at.id, false));
+        self.core.live_watch = Some((at.id, false));
         at.length_bytes = CONTAINER_BYTES;
         if at.life.state == ContainerState::Open {
             self.list_open(at);
@@ -160,7 +160,7 @@ impl Engine {
         mended: Option<bool>,
     ) -> Progress {
         self.core.placement.space.unpin(at.id);
-        running.counting = None;
+        self.core.live_watch = None;
         running.step.frames += at.frames_sound;
         let healed = mended == Some(true);
         if at.is_sealed() && !at.directory_is_sound && self.is_in_life(at) {
@@ -176,7 +176,7 @@ impl Engine {
             running.found(Problem::UnjudgedContainer { container: at.id.0 }, false);
         }
         let is_judged = (at.directory_is_sound || healed) && !at.lacks_pages;
-        if is_judged && !self.scrub.damage.is_in(at.id) {
+        if is_judged && !self.core.damage.is_in(at.id) {
             self.core.placement.space.mark_sound(at.id);
         }
         Progress::Done(Some(ScrubPosition::Containers { container: at.id.0.saturating_add(1) }))

@@ -18,6 +18,7 @@ use reduce::{Verdict, compress_frame, frame_bytes_max};
 use tables::{pbn_pba, second_copies};
 
 use crate::check::problem::Problem;
+use crate::core::record::CHANGE_BYTES_MAX;
 use crate::engine::Engine;
 use crate::pages::wanted::Wanted;
 use crate::placement::{Placed, room_of};
@@ -25,7 +26,6 @@ use crate::scrub::damage::Evidence;
 use crate::scrub::stages::{ContainerPhase, ContainerScrub, Listed};
 use crate::scrub::state::{Progress, Running};
 use crate::write::buffer::Work;
-use crate::write::record::CHANGE_BYTES_MAX;
 use crate::write::slot::{Plan, SlotData};
 
 impl Engine {
@@ -63,10 +63,10 @@ impl Engine {
             return Progress::Moved;
         };
         let evidence = Evidence::of(at.bytes_of(&frame), frame.pbn, stored.pba.check);
-        self.scrub.damage.note(frame.pbn, at.id, evidence);
+        self.core.damage.note(frame.pbn, at.id, evidence);
         let is_dead = stored.references == 0 && !self.core.buffer.held().contains(&frame.pbn);
         let healed = self.core.stopped.is_none()
-            && self.journal_has_room(2 * CHANGE_BYTES_MAX)
+            && self.core.journal_has_room(2 * CHANGE_BYTES_MAX)
             && (if is_dead {
                 self.forget_damaged(&frame)
             } else {
@@ -85,7 +85,7 @@ impl Engine {
             at.suspected = Some(frame.pbn);
             self.suspect(frame.pbn);
         }
-        heals && self.copies.is_suspect(frame.pbn)
+        heals && self.core.copy_lists.is_suspect(frame.pbn)
     }
 
     /// The chunk itself is elsewhere, and gets another copy; one not seen stays until then.
@@ -96,10 +96,10 @@ impl Engine {
         }
         let was_read = at.was_read(frame);
         if !was_read {
-            self.copies.want_another(frame.pbn);
+            self.core.copy_lists.want_another(frame.pbn);
         }
         let healed =
-            was_read && self.core.stopped.is_none() && self.journal_has_room(CHANGE_BYTES_MAX);
+            was_read && self.core.stopped.is_none() && self.core.journal_has_room(CHANGE_BYTES_MAX);
         if healed {
             self.record(&[Change::DropCopy { pbn: frame.pbn }]);
         }
@@ -154,8 +154,8 @@ impl Engine {
             let mut changes = Vec::new();
             let placed = Placed { frame: &copy, pbn: frame.pbn, fingerprint };
             let to = engine.core.placement.place(Stream::Clients, &placed, &mut changes)?;
-            changes.push(engine.moved(frame.pbn, to, &fingerprint));
-            engine.scrub.damage.begin_heal(frame.pbn);
+            changes.push(engine.core.moved(frame.pbn, to, &fingerprint));
+            engine.core.damage.begin_heal(frame.pbn);
             engine.record(&changes);
             Some(())
         });

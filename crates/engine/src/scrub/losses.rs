@@ -32,7 +32,7 @@ impl Engine {
         let Some(id) = volumes.into_iter().find(|id| id.0 >= at.volume) else {
             return Progress::Done(None);
         };
-        if self.scrub.damage.is_empty() && self.core.state.given_up_chunks() == 0 {
+        if self.core.damage.is_empty() && self.core.state.given_up_chunks() == 0 {
             return Progress::Done(None);
         }
         if id.0 > at.volume {
@@ -101,7 +101,7 @@ impl Engine {
         let Some(page) = self.core.state.store.page(TreeId::volume(id), leaf) else { return };
         let mut runs = LbaRuns::default();
         let is_lost =
-            |(_, pbn): &(Lba, Pbn)| self.scrub.damage.contains(*pbn) || given_up.contains(pbn);
+            |(_, pbn): &(Lba, Pbn)| self.core.damage.contains(*pbn) || given_up.contains(pbn);
         lba_pbn::mapped(leaf, page).filter(is_lost).for_each(|(lba, _)| runs.add(lba.0));
         for problem in runs.lost(name, self.core.geometry.chunk_bytes) {
             running.found(problem, false);

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use disk::AlignedBuf;
-use format::units::{ContainerId, Zone};
+use format::units::Zone;
 use tables::PinSet;
 
 use crate::check::problem::Problem;
 use crate::door::done::Done;
 use crate::door::error::RequestError;
-use crate::scrub::damage::Damage;
 use crate::scrub::stages::{ContainerScrub, LossesScrub, SuperblockScrub, TablesScrub};
 use crate::scrub::{ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep};
 
@@ -21,7 +20,6 @@ pub(crate) const FINDINGS_PER_STEP: usize = 4096;
 pub(crate) struct Scrub {
     pub(crate) waiting: VecDeque<(ScrubRequest, Done<ScrubStep>)>,
     pub(crate) running: Option<Box<Running>>,
-    pub(crate) damage: Damage,
 }
 
 /// The step under way.
@@ -36,8 +34,6 @@ pub(crate) struct Running {
     /// Verdicts of workers, by the number of their job; None of one that panicked.
     pub(crate) verdicts: BTreeMap<u64, Option<Vec<reduce::Verdict>>>,
     pub(crate) jobs_out: usize,
-    /// The container that is read, and whether its live bytes have changed since they were counted.
-    pub(crate) counting: Option<(ContainerId, bool)>,
 }
 
 /// What a step reads next, reads, and has read.
@@ -116,7 +112,6 @@ impl Running {
             pins: PinSet::default(),
             verdicts: BTreeMap::new(),
             jobs_out: 0,
-            counting: None,
         }
     }
 
@@ -134,15 +129,6 @@ impl Scrub {
     pub(crate) fn is_at_superblock(&self) -> bool {
         let work = self.running.as_ref().and_then(|running| running.work.as_ref());
         matches!(work, Some(Work::Superblock(_)))
-    }
-
-    /// Live bytes of a container have changed.
-    pub(crate) fn live_changed(&mut self, container: ContainerId) {
-        if let Some(running) = &mut self.running
-            && let Some((counted, changed)) = &mut running.counting
-        {
-            *changed |= *counted == container;
-        }
     }
 
     /// A caller that waits for a step hears that there will be none.

@@ -64,7 +64,7 @@ impl Engine {
             return false;
         }
         let Some((request, done)) = self.scrub.waiting.pop_front() else { return false };
-        if self.closing_now() {
+        if self.core.is_closing {
             done.fail(RequestError::Closing);
             return true;
         }
@@ -78,6 +78,7 @@ impl Engine {
             }
             ScrubPosition::Losses { volume, leaf } => Work::Losses(LossesScrub::new(volume, leaf)),
         };
+        self.core.live_watch = None;
         self.scrub.running = Some(Box::new(Running::new(done, work, request.fingerprints)));
         true
     }
@@ -87,8 +88,8 @@ impl Engine {
         self.let_scrub_pages_go(pins);
         step.next = next;
         step.bytes_total = self.scrub_bytes_total();
-        step.damaged = self.scrub.damage.list();
-        step.damaged_chunks = self.scrub.damage.len() as u64;
+        step.damaged = self.core.damage.list();
+        step.damaged_chunks = self.core.damage.len() as u64;
         step.given_up_chunks = self.core.state.given_up_chunks();
         done.reply(step);
     }

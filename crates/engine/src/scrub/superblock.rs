@@ -31,7 +31,7 @@ impl Engine {
         match at.phase {
             SuperblockPhase::Waiting if self.root_is_coming() => Progress::Waits,
             SuperblockPhase::Waiting => {
-                at.generation = self.checkpoints.newest.generation;
+                at.generation = self.core.superblock.newest.generation;
                 at.blocks.clear();
                 for (mark, block) in BLOCKS.into_iter().enumerate() {
                     let offset_bytes = block * BLOCK_BYTES as u64;
@@ -66,7 +66,7 @@ impl Engine {
 
     /// Whether a root is being written that will be there: none is once the writing has stopped.
     fn root_is_coming(&self) -> bool {
-        self.core.stopped.is_none() && self.checkpoints.is_writing_root()
+        self.core.stopped.is_none() && self.core.superblock.is_writing_root
     }
 
     fn take_superblock(&mut self, running: &mut Running, at: &mut SuperblockScrub) -> Progress {
@@ -76,7 +76,7 @@ impl Engine {
         if !running.io.is_over() {
             return Progress::Waits;
         }
-        let moved_on = self.checkpoints.newest.generation != at.generation;
+        let moved_on = self.core.superblock.newest.generation != at.generation;
         at.phase = SuperblockPhase::Waiting;
         if moved_on || self.root_is_coming() {
             return Progress::Moved;
@@ -85,8 +85,7 @@ impl Engine {
         for (mark, bytes) in std::mem::take(&mut at.blocks) {
             self.judge_block(at, BLOCKS[mark], bytes.as_deref());
         }
-        self.checkpoints.superblock_is_mended =
-            self.core.stopped.is_none() && !at.to_mend.is_empty();
+        self.core.superblock.is_mended = self.core.stopped.is_none() && !at.to_mend.is_empty();
         at.phase = SuperblockPhase::Mending;
         Progress::Moved
     }
@@ -100,10 +99,10 @@ impl Engine {
             }
             return;
         }
-        let newest = &self.checkpoints.newest;
+        let newest = &self.core.superblock.newest;
         let is_newest = block == root_block(at.generation);
         // The writing stopped in the middle of this slot's root: it may hold anything.
-        if !is_newest && self.checkpoints.is_writing_root() {
+        if !is_newest && self.core.superblock.is_writing_root {
             return;
         }
         let expected = if is_newest { at.generation } else { at.generation - 1 };
@@ -128,10 +127,10 @@ impl Engine {
             at.phase = SuperblockPhase::Writing(block);
             return Progress::Moved;
         }
-        self.checkpoints.superblock_is_mended = false;
+        self.core.superblock.is_mended = false;
         let older = root_block(at.generation + 1);
         if at.damaged.contains(&older) && self.core.stopped.is_none() {
-            self.checkpoints.ask();
+            self.core.table_room.ask();
             at.phase = SuperblockPhase::Checkpoint;
             return Progress::Moved;
         }
@@ -146,7 +145,7 @@ impl Engine {
     }
 
     fn await_checkpoint(&mut self, running: &mut Running, at: &mut SuperblockScrub) -> Progress {
-        if self.checkpoints.newest.generation > at.generation {
+        if self.core.superblock.newest.generation > at.generation {
             at.mended.push(root_block(at.generation + 1));
         } else if self.core.stopped.is_none() {
             return Progress::Waits;

@@ -121,7 +121,7 @@ impl Engine {
         let known = store.rewrite(page.id) || hash.rewrite_filter(page.id);
         let healed = self.core.stopped.is_none() && known;
         if healed {
-            self.checkpoints.ask();
+            self.core.table_room.ask();
         }
         let PageId { tree, level, index } = page.id;
         let problem = match level {

@@ -92,7 +92,7 @@ impl Engine {
         for frame in &mut slice {
             let is_right = self.judge(running, at, frame, &lost);
             if is_right && !frame.is_copy {
-                self.scrub.damage.clear(frame.pbn, Evidence::Fingerprint);
+                self.core.damage.clear(frame.pbn, Evidence::Fingerprint);
                 self.note_popular(frame.pbn);
             }
         }
@@ -102,7 +102,8 @@ impl Engine {
             return Progress::Moved;
         }
         let recorded_bytes = u64::from(self.core.state.containers.get(at.id).live_bytes);
-        let changed = running.counting.is_none_or(|(_, changed)| changed) || !self.is_in_life(at);
+        let changed =
+            self.core.live_watch.is_none_or(|(_, changed)| changed) || !self.is_in_life(at);
         let is_known = at.traced.is_none() && !changed && !at.lacks_pages;
         if at.is_sealed() && is_known && at.live_bytes != recorded_bytes {
             at.directory_is_sound = false;
@@ -152,7 +153,7 @@ impl Engine {
             frame.verdict = Verdict::Damaged;
         }
         at.live_bytes += if lives { u64::from(frame.length_bytes) } else { 0 };
-        let lies_beneath = !is_copy && self.scrub.damage.lies_beneath_checksum(frame.pbn);
+        let lies_beneath = !is_copy && self.core.damage.lies_beneath_checksum(frame.pbn);
         let is_right = match frame.verdict {
             Verdict::Damaged => false,
             Verdict::Sound => !lies_beneath,

@@ -45,8 +45,8 @@ impl Engine {
             }
             self.expect_of_medium();
             match self.core.devices.allocation.take_news() {
-                Some(Err(reason)) => self.tell(&Notice::AllocationRefused { reason }),
-                Some(Ok(())) => self.tell(&Notice::AllocationGoesOn),
+                Some(Err(reason)) => self.core.tell(&Notice::AllocationRefused { reason }),
+                Some(Ok(())) => self.core.tell(&Notice::AllocationGoesOn),
                 None => {}
             }
         }
@@ -81,7 +81,7 @@ impl Engine {
     }
 
     fn may_ask_medium(&self) -> bool {
-        self.core.stopped.is_none() && !self.closing_now()
+        self.core.stopped.is_none() && !self.core.is_closing
     }
 
     fn ask_medium(&mut self, attempt: Attempt) {

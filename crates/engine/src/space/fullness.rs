@@ -67,13 +67,13 @@ impl Engine {
             self.watermarks.refused = false;
             notices.push(Notice::WritesFitAgain);
         }
-        notices.iter().for_each(|notice| self.tell(notice));
+        notices.iter().for_each(|notice| self.core.tell(notice));
     }
 
     /// A write has failed because there is no room.
     pub(crate) fn note_refusal(&mut self) {
         if !std::mem::replace(&mut self.watermarks.refused, true) {
-            self.tell(&Notice::WritesRefused);
+            self.core.tell(&Notice::WritesRefused);
         }
     }
 

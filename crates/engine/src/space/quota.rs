@@ -169,7 +169,7 @@ impl Engine {
         let is_deleting = self.core.volumes.deletions.next(&self.core.state.catalog).is_some();
         Ok(match is_deleting && self.core.state.count_may_fall(volume.id) {
             false => Admission::Refused,
-            true if self.closing_now() => Admission::Closing,
+            true if self.core.is_closing => Admission::Closing,
             true => Admission::Waits(Until::GivenBack),
         })
     }

@@ -66,7 +66,7 @@ impl Engine {
 
     /// What one is told that no room comes for.
     pub(crate) fn refuse_for_room(&mut self) -> RequestError {
-        if self.closing_now() {
+        if self.core.is_closing {
             return RequestError::Closing;
         }
         self.note_refusal();
@@ -80,7 +80,7 @@ impl Engine {
             self.core.waiting.push_front(Waiting::Write(write));
             return Turn::Waits;
         }
-        self.checkpoints.relieved();
+        self.core.table_room.relieved();
         if write.is_given_up() {
             self.fail_reserved(&mut write, chunks, &RequestError::GivenUp);
             return Turn::Left;
@@ -105,7 +105,7 @@ impl Engine {
             self.core.waiting.push_front(Waiting::Copy(copy));
             return Turn::Waits;
         }
-        self.checkpoints.relieved();
+        self.core.table_room.relieved();
         if copy.ack.is_gone() {
             self.core.intake.lock().space.settle(room_chunks);
             copy.ack.fail(&RequestError::GivenUp);
@@ -132,7 +132,7 @@ impl Engine {
             self.core.waiting.push_front(Waiting::Ends { unmap, range, ragged });
             return Turn::Waits;
         }
-        self.checkpoints.relieved();
+        self.core.table_room.relieved();
         if unmap.done.is_gone() {
             self.core.intake.lock().space.settle(ragged);
             unmap.done.fail(RequestError::GivenUp);
@@ -153,7 +153,7 @@ impl Engine {
                 Turn::Waits
             }
             None => {
-                self.checkpoints.relieved();
+                self.core.table_room.relieved();
                 Turn::Left
             }
         }
@@ -166,7 +166,7 @@ impl Engine {
             self.core.waiting.push_front(Waiting::Change(verb));
             return Turn::Waits;
         }
-        self.checkpoints.relieved();
+        self.core.table_room.relieved();
         self.accept_verb(verb);
         Turn::Left
     }
@@ -178,7 +178,7 @@ impl Engine {
                 Turn::Waits
             }
             None => {
-                self.checkpoints.relieved();
+                self.core.table_room.relieved();
                 Turn::Left
             }
         }
@@ -210,7 +210,7 @@ impl Engine {
             || self.can_collect()
             || self.containers_come_back()
             || self.allocation_may_come()
-            || self.checkpoints.relief_may_come()
+            || self.core.table_room.relief_may_come()
             || self.merge_may_give_blocks()
             || self.enlarging.any()
     }
@@ -229,7 +229,7 @@ impl Engine {
 
     /// Whether somebody waits for room in containers, or for what nothing else has brought.
     pub(crate) fn waits_for_containers(&self) -> bool {
-        let waits_long = !self.core.waiting.is_empty() && !self.checkpoints.relief_may_come();
+        let waits_long = !self.core.waiting.is_empty() && !self.core.table_room.relief_may_come();
         waits_long || self.first_waits_for(SpaceBudget::lacks_bytes)
     }
 

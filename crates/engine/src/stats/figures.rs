@@ -64,7 +64,7 @@ impl Engine {
             fingerprint: self.core.geometry.detection.kind.name().to_owned(),
             verify: self.core.geometry.detection.verify,
             domains: self.count_domains(),
-            damaged_chunks: self.scrub.damage.len() as u64,
+            damaged_chunks: self.core.damage.len() as u64,
             given_up_chunks: self.core.state.given_up_chunks(),
             volumes: self.volume_stats(),
             writing_stopped: self.core.stopped.as_ref().map(ToString::to_string),

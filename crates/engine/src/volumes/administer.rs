@@ -25,18 +25,18 @@ use format::units::VolumeId;
 use tables::PageError;
 
 use crate::control::{Asked, DeleteRequest, ResizeVolume, SetQuota, Verb};
+use crate::core::flush_queue::Answer;
+use crate::core::record::{encoded, in_records};
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::door::outcome::VolumeInfo;
 use crate::door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeShared};
 use crate::engine::{Closing, Engine};
-use crate::flush::flushing::Answer;
 use crate::part::Part;
 use crate::space::waiting::Waiting;
 use crate::volumes::shared_of;
 use crate::volumes::versions::copied_versions;
 use crate::write::buffer::{AdminAnswer, Work};
-use crate::write::record::{encoded, in_records};
 use crate::write::unmap::Piece;
 
 /// What is recorded for a request that is answered with nothing.
@@ -304,7 +304,7 @@ impl Engine {
 
     /// Records the administrative changes at the front of the write buffer.
     pub(crate) fn commit_admin(&mut self, changes: &[Change]) -> Result<bool, PageError> {
-        if !self.journal_has_room(encoded(changes).len()) {
+        if !self.core.journal_has_room(encoded(changes).len()) {
             return Ok(false);
         }
         let copies = changes.iter().flat_map(copied_versions).next().is_some();
@@ -320,7 +320,7 @@ impl Engine {
         };
         if let Some(answer) = answer {
             let answer = self.answer_of(answer);
-            self.flushing.wait_for(group, answer);
+            self.core.flushes.wait_for(group, answer);
         }
         self.finish_group();
         Ok(true)
@@ -344,7 +344,7 @@ impl Engine {
     /// What is being given back now. A store that is being closed goes on with it when it is
     /// opened again.
     pub(crate) fn deletion_going_on(&mut self) -> Option<VolumeId> {
-        if self.closing_now() {
+        if self.core.is_closing {
             None
         } else {
             self.core.volumes.deletions.next(&self.core.state.catalog)
@@ -380,8 +380,17 @@ impl Engine {
         match &mut self.closing {
             Closing::Draining(waiters) => waiters.push(done),
             Closing::Closed => done.reply(()),
-            Closing::No => self.closing = Closing::Draining(vec![done]),
+            Closing::No => {
+                self.core.is_closing = true;
+                self.closing = Closing::Draining(vec![done]);
+            }
         }
+    }
+
+    /// Asks for the last, clean checkpoint; true once it is durable.
+    fn close_tables(&mut self) -> bool {
+        self.core.table_room.last_is_asked = true;
+        self.checkpoints.clean
     }
 
     /// Drains, checkpoints and ends, once a close was asked for.
@@ -396,11 +405,12 @@ impl Engine {
             && !self.reads.any()
             && !self.collection.is_busy()
             && !self.scrub.is_busy()
-            && !self.copies.any()
+            && self.copies.task.is_none()
+            && self.core.copy_lists.is_empty()
             && self.explaining.is_idle()
             && self.walks.is_idle()
             && !self.enlarging.any();
-        let ready = self.core.stopped.is_some() || (drained && self.checkpoints.close());
+        let ready = self.core.stopped.is_some() || (drained && self.close_tables());
         // Not even a read that nobody wants any more may reach the next that opens the disk.
         if !ready || self.core.devices.in_flight() > 0 {
             return false;

@@ -82,7 +82,7 @@ impl Engine {
     /// What one is told that no room comes for.
     pub(crate) fn refuse_promise(&mut self, asked: Asked<SetReservation>) {
         let volume = match self.check_reservation(&asked.verb) {
-            Ok(volume) if !self.closing_now() => volume,
+            Ok(volume) if !self.core.is_closing => volume,
             Ok(_) => return asked.done.fail(RequestError::Closing),
             Err(error) => return asked.done.fail(error),
         };

@@ -18,6 +18,7 @@ use format::record::Change;
 use format::units::VolumeId;
 
 use crate::control::{Asked, CloneVolume, Rollback, SnapshotRequest, TakeCopied, Verb};
+use crate::core::record::changes_in_a_record;
 use crate::door::error::RequestError;
 use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
@@ -26,7 +27,6 @@ use crate::space::write_room::PAGES_PER_CHUNK_MAX;
 use crate::volumes::administer::{Queued, QueuedOf};
 use crate::volumes::shared_of;
 use crate::write::buffer::Work;
-use crate::write::record::changes_in_a_record;
 
 impl Engine {
     /// Whether the catalog has room for what a request makes, beside what clients are promised. Its

@@ -20,7 +20,7 @@ use crate::write::buffer::{Group, Work};
 use crate::write::group::JOB_CHUNKS;
 use crate::write::slot::{Plan, Slot, SlotPlace};
 
-use crate::write::record::CHANGE_BYTES_MAX;
+use crate::core::record::CHANGE_BYTES_MAX;
 
 /// Groups, or pieces of one long unmap, that one step applies: reads go in between.
 const COMMITS_PER_STEP: usize = 4;
@@ -106,7 +106,7 @@ impl Engine {
         let frame_bytes: u64 = stores.iter().map(|new| room_of(new.length_bytes.into())).sum();
         let carried = self.carries(group.id, frame_bytes);
         let carried_bytes = if carried { frame_bytes as usize } else { 0 };
-        if !self.journal_has_room(body_bytes + carried_bytes) {
+        if !self.core.journal_has_room(body_bytes + carried_bytes) {
             return Ok(false);
         }
         if !self.core.placement.has_room(frame_bytes) {
@@ -133,7 +133,7 @@ impl Engine {
         changes.append(maps);
         let popped = self.popped(&stores, heals.len());
         let rest = mutant!(SplitsGroup).then(|| changes.split_off(half));
-        let durability = self.flushing.durability_of_next(carried);
+        let durability = self.core.log.durability_of_next(carried);
         self.record_with(&changes, durability);
         rest.into_iter().for_each(|rest| self.record(&rest));
         self.core.state.scratch.changes = self.core.state.scratch.emptied(changes);
@@ -150,8 +150,8 @@ impl Engine {
     /// Whether the group's frames, of so many bytes with their directory entries, go along in its
     /// record: somebody waits for them, or will. In vain if the next round places frames anyway.
     fn carries(&self, group: u64, frame_bytes: u64) -> bool {
-        let waited_for = self.flushing.is_expected(self.core.counters.writes)
-            || self.flushing.is_waited_for(group);
+        let waited_for = self.core.flushes.is_expected(self.core.counters.writes)
+            || self.core.flushes.is_waited_for(group);
         waited_for
             && frame_bytes <= CARRIED_BYTES_MAX
             && !self.core.placement.has_loose_frames()

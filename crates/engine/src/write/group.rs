@@ -398,7 +398,7 @@ impl Engine {
     /// A chunk is the one that is stored under `pbn`, or on its way under it.
     pub(crate) fn plan_duplicate(&mut self, pbn: Pbn, planned: &mut Planned) -> Plan {
         self.core.counters.chunks_duplicate += 1;
-        if self.scrub.damage.begin_heal(pbn) {
+        if self.core.damage.begin_heal(pbn) {
             return Plan::Heal { pbn, frame: planned.next_frame() };
         }
         Plan::Duplicate(pbn)
@@ -406,7 +406,7 @@ impl Engine {
 
     /// A freed PBN if one is past its checkpoint, else a fresh one.
     pub(crate) fn allocate_pbn(&mut self) -> Pbn {
-        if self.lookups.popped_ahead < self.checkpoints.free_pbns(&self.core.state)
+        if self.lookups.popped_ahead < self.core.superblock.free_pbns(&self.core.state)
             && let Some(pbn) =
                 self.core.state.free.peek(&self.core.state.store, self.lookups.popped_ahead)
         {

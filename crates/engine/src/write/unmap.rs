@@ -18,6 +18,7 @@ use mutants::mutant;
 use reduce::ChunkBuf;
 use tables::{NextLeaf, PageError};
 
+use crate::core::record::CHANGE_BYTES_MAX;
 use crate::door::error::RequestError;
 use crate::door::requests::UnmapRequest;
 use crate::door::volume::VolumeShared;
@@ -28,7 +29,6 @@ use crate::state::mapping::{leaf_range, leaf_start};
 use crate::volumes::versions::PieceMax;
 use crate::write::buffer::Work;
 use crate::write::partial::{Ack, ChunkPart, ragged_chunks};
-use crate::write::record::CHANGE_BYTES_MAX;
 use crate::write::slot::SlotData;
 
 /// Up to this many chunks a run is zeroed slot by slot.
@@ -251,7 +251,7 @@ impl Engine {
                 Ok(Piece::Applied(leaf_start(leaves.end)))
             }
             // Room for a copy comes with the next checkpoint, which is not soon.
-            (Some(true), true) if self.checkpoints.is_under_way() => Ok(Piece::Finished),
+            (Some(true), true) if self.core.table_room.is_under_way => Ok(Piece::Finished),
             _ => Ok(Piece::Waits),
         }
     }
@@ -278,18 +278,18 @@ impl Engine {
     /// Whether a copy of a version, and the record that says so, has room now. A copy doubles the
     /// pages that are dirty, and shares those that are not: there must be few.
     pub(crate) fn copies_have_room(&mut self) -> bool {
-        let most = COPIED_PAGES_MAX.min(self.checkpoints.dirty_pages_due(&self.core.state) / 2);
+        let most = COPIED_PAGES_MAX.min(self.core.table_room.dirty_pages_due(&self.core.state) / 2);
         let few = self.core.state.store.dirty_pages() <= most;
-        if !few || self.checkpoints.tables_are_behind(&self.core.state) {
-            self.checkpoints.ask();
+        if !few || self.core.table_room.tables_are_behind(&self.core.state) {
+            self.core.table_room.ask();
             return false;
         }
-        self.journal_has_room(CHANGE_BYTES_MAX + BLOCK_BYTES)
+        self.core.journal_has_room(CHANGE_BYTES_MAX + BLOCK_BYTES)
     }
 
     /// Gives back the next piece of a version that is being deleted, and drops it with the last.
     pub(crate) fn give_back_piece(&mut self, id: VolumeId) -> Result<Piece, PageError> {
-        if self.checkpoints.tables_are_behind(&self.core.state)
+        if self.core.table_room.tables_are_behind(&self.core.state)
             || self.core.devices.journal_is_behind()
         {
             return Ok(Piece::Waits);
@@ -301,12 +301,12 @@ impl Engine {
             return Ok(Piece::Waits);
         };
         let mut wanted = Wanted::default();
-        let most = PieceMax { reads, ..self.checkpoints.most_of_piece() };
+        let most = PieceMax { reads, ..self.core.table_room.most_of_piece() };
         let reached = self.core.state.want_give_back(id, u64::MAX, Some(most), &mut wanted);
         self.core.volumes.deletions.pace.note(&wanted.reads);
         self.core.hold_pages(wanted, |held| &mut held.deletion);
         let Some(leaves) = reached? else { return Ok(Piece::Waits) };
-        if !self.journal_has_room(2 * CHANGE_BYTES_MAX) {
+        if !self.core.journal_has_room(2 * CHANGE_BYTES_MAX) {
             return Ok(Piece::Waits);
         }
         let piece = Change::GiveBack { id, leaves };
@@ -333,7 +333,7 @@ impl Engine {
 
     /// Unmaps the next leaves from `first` on, a piece of them, as one record.
     fn unmap_piece(&mut self, volume: VolumeId, first: u64, end: u64) -> Result<Piece, PageError> {
-        if self.checkpoints.tables_are_behind(&self.core.state) {
+        if self.core.table_room.tables_are_behind(&self.core.state) {
             return Ok(Piece::Waits);
         }
         let mut wanted = Wanted::default();
@@ -342,7 +342,7 @@ impl Engine {
         let Some(ranges) = ranges? else { return Ok(Piece::Waits) };
         let Some(last) = ranges.last() else { return Ok(Piece::Finished) };
         let next = last.end;
-        if !self.journal_has_room(CHANGE_BYTES_MAX * ranges.len()) {
+        if !self.core.journal_has_room(CHANGE_BYTES_MAX * ranges.len()) {
             return Ok(Piece::Waits);
         }
         let change = |range: &Range<u64>| Change::Unmap {
@@ -366,7 +366,7 @@ impl Engine {
         let tree = TreeId::volume(volume);
         let mut ranges = Vec::new();
         let mut from = first / SLOTS as u64;
-        let most = self.checkpoints.most_of_piece();
+        let most = self.core.table_room.most_of_piece();
         while !most.is_reached(ranges.len(), wanted) && first < end {
             match self.core.state.store.next_leaf(tree, from, &mut wanted.reads)? {
                 NextLeaf::Missing => return Ok(None),

@@ -3,9 +3,10 @@
 use format::record::{BODY_BYTES_MAX, Change};
 use format::root::Stream;
 
+use crate::core::Core;
+use crate::core::record_log::Durability;
 use crate::devices::Purpose;
-use crate::engine::Engine;
-use crate::flush::flushing::Durability;
+use crate::door::error::RequestError;
 use crate::state::LiveChange;
 use crate::stats::stages::CoreStage;
 use format::units::{Fingerprint, Pba, Pbn, Zone};
@@ -68,7 +69,7 @@ fn changes_a_volume(change: &Change) -> bool {
     )
 }
 
-impl Engine {
+impl Core {
     /// A chunk's frame is at another place; recovery is told what should be in it where no table
     /// may know.
     pub(crate) fn moved(&self, pbn: Pbn, to: Pba, fingerprint: &Fingerprint) -> Change {
@@ -82,108 +83,104 @@ impl Engine {
 
     /// Whether recovery may not learn from the tables what a frame of this chunk should hold.
     fn is_named(&self, pbn: Pbn) -> bool {
-        let detection = self.core.geometry.detection;
-        let is_aside = detection.asides && !self.core.state.is_entered(pbn);
+        let detection = self.geometry.detection;
+        let is_aside = detection.asides && !self.state.is_entered(pbn);
         detection.verify || is_aside && !mutant!(MovesUnnamed)
     }
 
     /// Whether a record of `body_bytes` fits into the ring now; if not, a checkpoint is asked for.
     pub(crate) fn journal_has_room(&mut self, body_bytes: usize) -> bool {
-        let spare = self.core.journal.free_bytes() >= JOURNAL_SPARE_BYTES;
-        let fits = spare && self.core.journal.fits(body_bytes);
+        let spare = self.log.journal.free_bytes() >= JOURNAL_SPARE_BYTES;
+        let fits = spare && self.log.journal.fits(body_bytes);
         if !fits {
-            self.checkpoints.ask();
+            self.table_room.ask();
         }
         fits
     }
 
     /// Appends a record of `changes` to the journal and applies them. The caller has made sure of
-    /// the pages and of the journal's room.
-    pub(crate) fn record(&mut self, changes: &[Change]) {
-        self.record_with(changes, Durability::BySync);
-    }
-
-    /// The same; a record that carries all that it stores may be durable by its write.
+    /// the pages and of the journal's room. A record that carries all that it stores may be durable
+    /// by its write.
     pub(crate) fn record_with(&mut self, changes: &[Change], durability: Durability) {
-        let begun = self.core.stages.now();
-        let mut body = std::mem::take(&mut self.core.state.scratch.body);
+        let begun = self.stages.now();
+        let mut body = std::mem::take(&mut self.state.scratch.body);
         encode(changes, &mut body);
         let appended = self.append(&body, durability);
-        self.core.state.scratch.body = body;
+        self.state.scratch.body = body;
         if !appended {
             return;
         }
-        self.core.stages.within(CoreStage::Journal, begun);
+        self.stages.within(CoreStage::Journal, begun);
         if !changes.is_empty() {
-            self.flushing.newest_change = self.core.appended_sequence;
+            self.log.newest_change = self.log.appended_sequence;
         }
         if changes.iter().any(gives_back) {
             // What it sets free is behind checkpoints, which some write may wait for.
-            self.checkpoints.relieved();
+            self.table_room.relieved();
         }
-        self.core.state.touch(changes);
-        self.core.state.apply_all(changes);
+        self.state.touch(changes);
+        self.state.apply_all(changes);
         for change in changes {
-            self.core.frames.settle(change);
+            self.frames.settle(change);
             if let Change::Forget { pbn, .. } = change {
-                self.core.intake.lookaside.forget(*pbn);
+                self.intake.lookaside.forget(*pbn);
             }
             if changes_a_volume(change) {
-                self.core.intake.lookaside.stamp_all();
+                self.intake.lookaside.stamp_all();
             }
-            if let Some(container) = self.scrub.damage.settle(change) {
-                self.core.placement.space.mark_sound(container);
+            if let Some(container) = self.damage.settle(change) {
+                self.placement.space.mark_sound(container);
             }
         }
-        for live in self.core.state.live_changes.drain(..) {
+        for live in self.state.live_changes.drain(..) {
             let LiveChange { container, added_bytes, removed_bytes } = live;
-            self.core.placement.space.change_live(container, added_bytes, removed_bytes);
-            self.scrub.live_changed(container);
+            self.placement.space.change_live(container, added_bytes, removed_bytes);
+            if let Some((watched, changed)) = &mut self.live_watch {
+                *changed |= *watched == container;
+            }
         }
-        for pbn in self.core.state.popular.drain(..) {
-            self.copies.want(pbn);
+        for pbn in self.state.popular.drain(..) {
+            self.copy_lists.want(pbn);
         }
         self.issue_frames(false);
     }
 
     /// Hands the device what frames there are, with `flush` to the last.
     pub(crate) fn issue_frames(&mut self, flush: bool) {
-        let (geometry, devices) = (&self.core.geometry, &mut self.core.devices);
-        let bytes = self.core.placement.issue(flush, geometry, devices, &self.core.workers);
-        self.core.counters.data_bytes_written += bytes.iter().sum::<u64>();
-        self.core.counters.collection_bytes_written += bytes[Stream::Collection as usize];
+        let (geometry, devices) = (&self.geometry, &mut self.devices);
+        let bytes = self.placement.issue(flush, geometry, devices, &self.workers);
+        self.counters.data_bytes_written += bytes.iter().sum::<u64>();
+        self.counters.collection_bytes_written += bytes[Stream::Collection as usize];
     }
 
     fn append(&mut self, body: &[u8], durability: Durability) -> bool {
-        let mut settled = self.flushing.settled;
+        let mut settled = self.log.settled;
         if mutant!(TellsDurableEarly)
-            && let Some(round) = &self.flushing.round
+            && let Some(sequence) = self.log.syncing
         {
-            settled.durable_sequence = round.sequence;
+            settled.durable_sequence = sequence;
         }
         if mutant!(TellsPlacedEarly) {
             settled.placed_sequence = settled.durable_sequence;
         }
-        let Ok(appended) = self.core.journal.append(body, settled) else {
+        let Ok(appended) = self.log.journal.append(body, settled) else {
             let zone = crate::zone_name(Zone::Journal);
             let reason = format!("{zone} has no room for a record that was promised some");
-            self.stop_writing(crate::door::error::RequestError::WriteFailed { zone, reason });
+            self.stop_writing(RequestError::WriteFailed { zone, reason });
             return false;
         };
-        self.flushing.told = settled.durable_sequence;
+        self.log.told = settled.durable_sequence;
         for write in appended.writes {
-            self.core.counters.journal_bytes_written += write.buf.len() as u64;
+            self.counters.journal_bytes_written += write.buf.len() as u64;
             let (zone, at) = (Zone::Journal, write.offset_bytes);
             let purpose = Purpose::Journal(write.buf.len());
             match durability {
-                Durability::BySync => self.core.devices.write(zone, at, write.buf, purpose),
-                Durability::ByWrite => {
-                    self.core.devices.write_durably(zone, at, write.buf, purpose)
-                }
+                Durability::BySync => self.devices.write(zone, at, write.buf, purpose),
+                Durability::ByWrite => self.devices.write_durably(zone, at, write.buf, purpose),
             }
         }
-        self.flushing.journal_unsynced |= durability == Durability::BySync;
-        self.core.appended_sequence = appended.sequence;
+        self.log.journal_unsynced |= durability == Durability::BySync;
+        self.log.appended_sequence = appended.sequence;
         true
     }
 }

@@ -1,0 +1,55 @@
+//! The end of all writing, and what the operator hears.
+
+use format::units::block_offset_bytes;
+use tables::PageError;
+
+use crate::core::Core;
+use crate::door::error::RequestError;
+use crate::notice::Notice;
+use crate::pages::absence::{Advice, lacking_page};
+
+impl Core {
+    /// Tells the observer, if there is one.
+    pub(crate) fn tell(&self, notice: &Notice) {
+        if let Some(observer) = &self.observer {
+            observer(notice);
+        }
+    }
+
+    /// From now on nothing is written: doors refuse what comes, and the loop answers what is under
+    /// way with `error`. If another owner has the store, nothing is read either.
+    pub(crate) fn stop_writing(&mut self, error: RequestError) {
+        let fences = matches!(error, RequestError::Fenced { .. }) && !self.is_fenced();
+        if self.stopped.is_some() && !fences {
+            return;
+        }
+        self.stopped = Some(error.clone());
+        self.stop_is_answered = false;
+        self.tell(&Notice::WritingStopped { error: error.clone() });
+        self.intake.refuse_writes(error);
+        self.devices.stop_waiting_for_room();
+    }
+
+    /// Work needs a page that cannot be had. True if the writing stops for it; else it is to be
+    /// tried again.
+    pub(crate) fn stop_for(&mut self, error: &PageError) -> bool {
+        if let PageError::Unreadable { block, .. } = error {
+            match self.absence.met() {
+                Advice::Begin => {
+                    let offset_bytes = block_offset_bytes(*block);
+                    self.tell(&Notice::TablesUnreadable { offset_bytes });
+                    return false;
+                }
+                Advice::Wait => return false,
+                Advice::GiveUp => {}
+            }
+        }
+        self.stop_writing(lacking_page(error));
+        true
+    }
+
+    /// Whether another owner has the store: nothing is read, written or answered any more.
+    pub(crate) fn is_fenced(&self) -> bool {
+        matches!(self.stopped, Some(RequestError::Fenced { .. }))
+    }
+}
