@@ -8,7 +8,6 @@ use crate::devices::lacking_room::RoomChange;
 use crate::door::error::RequestError;
 use crate::engine::{Engine, TICK_MS};
 use crate::notice::Notice;
-use crate::part;
 use crate::stats::stages::{Clock, CoreStage, StageClock};
 
 /// What is under way on the devices while somebody may wait for the next that ends: the write of a
@@ -83,7 +82,7 @@ impl Engine {
         self.lend_memory();
         self.keep_cache_in_bounds();
         self.prepare_memory();
-        self.publish_space();
+        self.core.publish_space();
         if moved {
             return true;
         }
@@ -126,13 +125,15 @@ impl Engine {
     /// Moves on what nobody waits for with every request.
     pub(crate) fn advance_background(&mut self) -> bool {
         let mut moved = self.advance_allocation();
-        moved |= part::advance(&mut self.explaining, &mut self.core);
-        moved |= part::advance(&mut self.walks, &mut self.core);
+        moved |= self.explaining.advance(&mut self.core);
+        moved |= self.walks.advance(&mut self.core);
         moved |= self.advance_enlarging();
         moved |= self.advance_retiring();
         moved |= self.advance_deletions();
         moved |= self.advance_collection();
-        moved |= self.advance_copies();
+        let clients_are_idle = self.clients_are_idle();
+        moved |= self.copies.advance(&mut self.core, clients_are_idle);
+        self.answer_stop();
         moved |= self.advance_quarantine();
         moved |= self.advance_marking();
         moved |= self.advance_scrub();

@@ -89,10 +89,17 @@ impl Engine {
         if matches!(victim.known, Known::Nothing) || !self.may_collect_now() {
             return false;
         }
-        match self.collect_slice() {
+        let collected = self.collect_slice();
+        self.publish_victim();
+        match collected {
             Ok(moved) => moved,
             Err(error) => self.stop_for(&error),
         }
+    }
+
+    /// Shows what the victim may still take in vain: clients are not promised it.
+    pub(crate) fn publish_victim(&mut self) {
+        self.core.placement.at_risk_bytes = self.collection.at_risk_bytes();
     }
 
     /// Whether a container is being collected, or one is worth it and can be: a close begins none.
@@ -120,6 +127,7 @@ impl Engine {
             self.read_piece(&victim);
         }
         self.collection.victim = Some(victim);
+        self.publish_victim();
         true
     }
 
@@ -339,7 +347,7 @@ impl Engine {
     fn note_damaged(&mut self, victim: &mut Victim, pbn: Pbn) {
         victim.damaged = true;
         self.core.damage.note(pbn, victim.id, Evidence::Checksum);
-        self.suspect(pbn);
+        self.core.suspect(pbn);
     }
 
     /// Has workers make the frames of the slice anew, if that was asked for; whether that moved
@@ -420,7 +428,7 @@ impl Engine {
                 let placed = Placed { frame: renewed.unwrap_or(frame), pbn, fingerprint };
                 let to = self.core.placement.place(Stream::Collection, &placed, changes)?;
                 changes.push(self.core.moved(pbn, to, &fingerprint));
-                self.note_popular(pbn);
+                self.core.note_popular(pbn);
                 Some(self.count_moved(length_bytes, to))
             }
         }

@@ -28,7 +28,10 @@ pub(crate) mod lists;
 use format::units::{Pba, Pbn};
 
 use crate::copies::lists::CopyLists;
+use crate::core::Core;
 use crate::core::frame::FoundFrame;
+use crate::door::error::RequestError;
+use crate::part::Part;
 use crate::state::State;
 
 /// References beyond which a chunk gets a second copy, unless the operator says otherwise.
@@ -97,6 +100,20 @@ impl Copies {
         }
         self.due = self.due.saturating_sub(1);
         Some(begin(pbn, false))
+    }
+}
+
+impl Part for Copies {
+    /// Nobody waits for an answer.
+    fn fail(&mut self, _error: &RequestError) {}
+
+    fn is_idle(&self, core: &Core) -> bool {
+        self.task.is_none() && core.copy_lists.is_empty()
+    }
+
+    fn check(&self, _core: &Core) {
+        let waits = !self.reading || self.task.is_some();
+        assert!(waits, "OnePending: a frame is read for the task that is worked on");
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod frame;
 pub(crate) mod pages;
 pub(crate) mod record;
 pub(crate) mod record_log;
+pub(crate) mod room;
 pub(crate) mod stop;
 pub(crate) mod superblock;
 pub(crate) mod table_room;

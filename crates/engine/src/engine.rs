@@ -49,6 +49,7 @@ use crate::notice::Observer;
 use crate::options::Caches;
 use crate::pages::absence::Absence;
 use crate::pages::held_pages::HeldPages;
+use crate::part::Part;
 use crate::placement::Placement;
 use crate::read::ahead::Ahead;
 use crate::read::frame_cache::FrameCache;
@@ -278,9 +279,24 @@ impl Engine {
         moved
     }
 
+    /// The parts that have left the engine.
+    pub(crate) fn parts(&self) -> [&dyn Part; 3] {
+        [&self.explaining, &self.walks, &self.copies]
+    }
+
+    pub(crate) fn parts_mut(&mut self) -> [&mut dyn Part; 3] {
+        [&mut self.explaining, &mut self.walks, &mut self.copies]
+    }
+
     /// Asserts that what parts show in [`Core`] is what they have.
     fn check(&self) {
         self.core.log.check();
+        self.parts().iter().for_each(|part| part.check(&self.core));
+        assert_eq!(
+            self.collection.at_risk_bytes(),
+            self.core.placement.at_risk_bytes,
+            "VictimIsPublished"
+        );
         let round = self.flushing.round.as_ref().map(|round| round.sequence);
         assert_eq!(round, self.core.log.syncing, "RoundIsPublished");
         let (room, superblock) = (&self.core.table_room, &self.core.superblock);
@@ -345,10 +361,13 @@ impl Engine {
                 self.known_frames_read(read, io.buf);
             }
             Purpose::Ahead(at) => self.stretch_read(at, io.buf),
-            Purpose::Victim => self.victim_read(io.buf),
+            Purpose::Victim => {
+                self.victim_read(io.buf);
+                self.publish_victim();
+            }
             Purpose::Geometry => self.enlarging.io_ended(),
             Purpose::Explain(pba) => self.explaining.frame_read(&mut self.core, pba, io.buf),
-            Purpose::Copy(pba) => self.copy_frame_read(pba, io.buf),
+            Purpose::Copy(pba) => self.copies.frame_read(&mut self.core, pba, io.buf),
             Purpose::Directory { container, sequence } => {
                 self.directory_read(container, sequence, io.buf.as_ref());
             }

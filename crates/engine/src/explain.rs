@@ -58,11 +58,9 @@ impl Explaining {
         question.reading = false;
         question.frame = Some(found);
     }
-}
 
-impl Part for Explaining {
     /// Moves the first question on.
-    fn advance(&mut self, core: &mut Core) -> bool {
+    pub(crate) fn advance(&mut self, core: &mut Core) -> bool {
         let Some(question) = self.questions.front_mut() else { return false };
         if question.reading {
             return false;
@@ -78,12 +76,14 @@ impl Part for Explaining {
         }
         true
     }
+}
 
+impl Part for Explaining {
     fn fail(&mut self, error: &RequestError) {
         self.questions.drain(..).for_each(|question| question.done.fail(error.clone()));
     }
 
-    fn is_idle(&self) -> bool {
+    fn is_idle(&self, _core: &Core) -> bool {
         self.questions.is_empty()
     }
 

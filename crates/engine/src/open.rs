@@ -144,7 +144,7 @@ pub fn open_with_cache(
     });
     engine.copy_above(COPIES_ABOVE_DEFAULT);
     engine.ahead.of_comparisons = options.comparing_ahead;
-    engine.publish_space();
+    engine.core.publish_space();
     if options.read_only {
         engine.stop_writing(RequestError::StoreReadOnly);
     }

@@ -76,6 +76,8 @@ pub(crate) struct Placement {
     pub(crate) packing: Packing,
     chunk_bytes: u32,
     unsynced_zones: BTreeSet<u16>,
+    /// Room that the container being collected may still take in vain.
+    pub(crate) at_risk_bytes: u64,
     pub(crate) unsynced_bytes: u64,
     /// Frames were placed since the data zones were last synced that no record carries.
     loose: bool,
@@ -99,6 +101,7 @@ impl Placement {
             packing: Packing::default(),
             chunk_bytes: geometry.chunk_bytes,
             unsynced_zones: BTreeSet::new(),
+            at_risk_bytes: 0,
             unsynced_bytes: 0,
             loose: false,
             next_sequence,

@@ -43,11 +43,9 @@ impl Walks {
     fn accept(&mut self, walk: Walk) {
         self.waiting.push_back(WalkUnderWay { walk, pins: Default::default() });
     }
-}
 
-impl Part for Walks {
     /// Moves the first walk on.
-    fn advance(&mut self, core: &mut Core) -> bool {
+    pub(crate) fn advance(&mut self, core: &mut Core) -> bool {
         let Some(mut under_way) = self.waiting.pop_front() else { return false };
         let mut wanted = Wanted::default();
         let went = match &mut under_way.walk {
@@ -64,12 +62,14 @@ impl Part for Walks {
         walk.finish(went.map(|_| ()).map_err(|error| lacking_page(&error)));
         true
     }
+}
 
+impl Part for Walks {
     fn fail(&mut self, error: &RequestError) {
         self.waiting.drain(..).for_each(|under_way| under_way.walk.finish(Err(error.clone())));
     }
 
-    fn is_idle(&self) -> bool {
+    fn is_idle(&self, _core: &Core) -> bool {
         self.waiting.is_empty()
     }
 

@@ -33,9 +33,7 @@ use crate::door::error::RequestError;
 use crate::door::requests::{Request, WriteRequest};
 use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
-use crate::space::space_budget::SpaceLimit;
 use crate::space::waiting::Waiting;
-use crate::space::write_room::PAGES_PER_CHUNK_MAX;
 use crate::stats::stages::CoreStage;
 use crate::write::partial::{Ack, ChunkPart};
 use crate::write::slot::SlotData;
@@ -200,44 +198,6 @@ impl Engine {
             }
             at_bytes += take_bytes;
         }
-    }
-
-    /// Table blocks of which clients are promised nothing: writes fail before these are taken.
-    pub(crate) fn table_blocks_kept(&self) -> u64 {
-        // What is young is going to take blocks when it is merged.
-        self.core.table_room.reserve_blocks() + self.core.state.hash.pages_owed()
-    }
-
-    /// Table blocks that clients may still be promised.
-    pub(crate) fn blocks_to_promise(&self) -> u64 {
-        let taken = self.table_blocks_kept() + self.versions_coming();
-        self.core.table_room.room_blocks(&self.core.state).saturating_sub(taken)
-    }
-
-    /// Tells doors how much may still be promised, if that has changed.
-    pub(crate) fn publish_space(&mut self) {
-        let bytes = self.core.placement.room_to_promise_bytes(self.collection.at_risk_bytes());
-        let chunks = self.blocks_to_promise() / PAGES_PER_CHUNK_MAX;
-        let limit = SpaceLimit { bytes, chunks, is_waited_for: !self.core.waiting.is_empty() };
-        if self.core.published != limit {
-            self.core.published = limit;
-            self.core.intake.lock().space.limit = limit;
-        }
-        // Behind the limit: what a volume maps now is no longer in it.
-        self.count_promises();
-    }
-
-    /// Has a chunk stored that no client has sent, its worst case reserved as a client's is; None,
-    /// and nothing is stored, where all room is promised.
-    pub(crate) fn store_reserved<T>(&mut self, store: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        if !self.core.intake.lock().space.try_reserve(None, 1) {
-            return None;
-        }
-        let stored = store(self);
-        // First less is promised, then the reservation ends.
-        self.publish_space();
-        self.core.intake.lock().space.settle(1);
-        Some(stored)
     }
 }
 

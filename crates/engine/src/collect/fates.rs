@@ -86,7 +86,7 @@ impl Engine {
         let here = entry.place(container);
         if !stored.pba.is_place_of(here) {
             return match copy.filter(|copy| copy.is_place_of(here)) {
-                Some(copy) if self.copy_may_move(stored) => Fate::Copy(copy.check),
+                Some(copy) if self.core.copy_may_move(stored) => Fate::Copy(copy.check),
                 Some(_) => Fate::DropCopy,
                 None => Fate::Stale,
             };

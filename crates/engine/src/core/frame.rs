@@ -1,9 +1,12 @@
-//! A frame that is read for itself: of a chunk that is explained, or stored twice.
+//! Frames that parts read by themselves, and chunks that they note for their second copies.
 
 use std::ops::Range;
 
 use disk::AlignedBuf;
-use format::units::{BLOCK_BYTES, Pba};
+use format::pba_page::PbaEntry;
+use format::root::Stream;
+use format::units::{BLOCK_BYTES, Pba, Pbn};
+use tables::{pbn_pba, second_copies};
 
 use crate::core::Core;
 use crate::devices::Purpose;
@@ -51,5 +54,28 @@ impl Core {
         let end = start + pba.length_bytes as usize;
         let bytes = buf.and_then(|buf| buf.get(start..end).map(Into::into));
         FoundFrame { pba, bytes, in_memory: false }
+    }
+
+    /// Lists the chunk if it needs a second copy and has none; its pages are here.
+    pub(crate) fn note_popular(&mut self, pbn: Pbn) {
+        let entry = pbn_pba::get(&self.state.store, pbn);
+        let is_popular = entry.is_some_and(|entry| self.state.is_popular(entry.references));
+        if is_popular && second_copies::get(&self.state.store, pbn).is_none() {
+            self.copy_lists.want(pbn);
+        }
+    }
+
+    /// Has the chunk looked at, its frame being damaged, if it has a second copy; its pages are
+    /// here.
+    pub(crate) fn suspect(&mut self, pbn: Pbn) {
+        if second_copies::get(&self.state.store, pbn).is_some() {
+            self.copy_lists.suspect(pbn);
+        }
+    }
+
+    /// Whether collection is to keep the second copy of this chunk, in its own open container.
+    pub(crate) fn copy_may_move(&self, chunk: PbaEntry) -> bool {
+        let beside = self.placement.open_id(Stream::Collection) == Some(chunk.pba.container);
+        self.state.keeps_copy(chunk.references) && !beside
     }
 }

@@ -98,6 +98,11 @@ impl Core {
         fits
     }
 
+    /// Appends a record that the next sync makes durable. See [`Core::record_with`].
+    pub(crate) fn record(&mut self, changes: &[Change]) {
+        self.record_with(changes, Durability::BySync);
+    }
+
     /// Appends a record of `changes` to the journal and applies them. The caller has made sure of
     /// the pages and of the journal's room. A record that carries all that it stores may be durable
     /// by its write.

@@ -76,7 +76,7 @@ impl Engine {
         if self.waits_for_blocks() {
             return Some(blocks / WAITED_FOR_PART);
         }
-        let is_short = self.blocks_to_promise() < blocks / SHORT_PART;
+        let is_short = self.core.blocks_to_promise() < blocks / SHORT_PART;
         is_short.then_some(blocks / SHORT_PART)
     }
 

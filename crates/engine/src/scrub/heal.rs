@@ -83,7 +83,7 @@ impl Engine {
         let heals = is_here && frame.verdict == Verdict::Damaged && self.core.stopped.is_none();
         if heals && at.suspected != Some(frame.pbn) {
             at.suspected = Some(frame.pbn);
-            self.suspect(frame.pbn);
+            self.core.suspect(frame.pbn);
         }
         heals && self.core.copy_lists.is_suspect(frame.pbn)
     }
@@ -150,13 +150,13 @@ impl Engine {
         let Some(fingerprint) = frame.fingerprint else { return false };
         // What is promised to writes would be missed by them: where nothing gives room back, they
         // would wait for ever.
-        let healed = self.store_reserved(|engine| {
+        let healed = self.core.store_reserved(|core| {
             let mut changes = Vec::new();
             let placed = Placed { frame: &copy, pbn: frame.pbn, fingerprint };
-            let to = engine.core.placement.place(Stream::Clients, &placed, &mut changes)?;
-            changes.push(engine.core.moved(frame.pbn, to, &fingerprint));
-            engine.core.damage.begin_heal(frame.pbn);
-            engine.record(&changes);
+            let to = core.placement.place(Stream::Clients, &placed, &mut changes)?;
+            changes.push(core.moved(frame.pbn, to, &fingerprint));
+            core.damage.begin_heal(frame.pbn);
+            core.record(&changes);
             Some(())
         });
         healed.flatten().is_some()

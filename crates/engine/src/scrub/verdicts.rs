@@ -93,7 +93,7 @@ impl Engine {
             let is_right = self.judge(running, at, frame, &lost);
             if is_right && !frame.is_copy {
                 self.core.damage.clear(frame.pbn, Evidence::Fingerprint);
-                self.note_popular(frame.pbn);
+                self.core.note_popular(frame.pbn);
             }
         }
         at.frames[at.judged..end].copy_from_slice(&slice);

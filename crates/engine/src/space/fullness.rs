@@ -31,35 +31,10 @@ impl Engine {
         self.watermarks = Watermarks::at(percents);
     }
 
-    /// Used parts of the data zones and of zone tables, 0 to 1.
-    pub(crate) fn used_ratios(&self) -> [f64; 2] {
-        let store = &self.core.state.store;
-        let all = store.used_blocks() + store.free_blocks() + store.quarantined_blocks();
-        let (_, kept_for_release) = self.kept_for_release();
-        let usable = all.saturating_sub(self.table_blocks_kept() + kept_for_release);
-        let coming = self.core.state.hash.pages_to_come_back(self.core.state.totals.dead_chunks);
-        let used = store.used_blocks().saturating_sub(coming);
-        [self.data_ratio_without(self.core.placement.space.collectable_bytes()), part(used, usable)]
-    }
-
-    /// The part of the room for data that no client can be given now, 0 to 1.
-    pub(crate) fn data_taken_ratio(&self) -> f64 {
-        self.data_ratio_without(0)
-    }
-
-    /// What is not free of the room for data, less this.
-    fn data_ratio_without(&self, coming_bytes: u64) -> f64 {
-        let (kept_for_release, _) = self.kept_for_release();
-        let kept_bytes = self.core.placement.kept_bytes() + kept_for_release;
-        let room_bytes = self.core.geometry.capacity_bytes().saturating_sub(kept_bytes);
-        let spare_bytes = self.unoccupied_bytes().saturating_sub(kept_bytes) + coming_bytes;
-        part(room_bytes.saturating_sub(spare_bytes), room_bytes)
-    }
-
     /// Tells of watermarks that were passed since this was last asked.
     pub(crate) fn watch_room(&mut self) {
         let mut notices = Vec::new();
-        let percents = self.used_ratios().map(|ratio| (ratio * 100.0) as u64);
+        let percents = self.core.used_ratios().map(|ratio| (ratio * 100.0) as u64);
         for (room, percent) in [Room::Data, Room::Tables].into_iter().zip(percents) {
             self.watermarks.note(room, percent, |notice| notices.push(notice));
         }
@@ -82,8 +57,4 @@ impl Engine {
         let lacks = |chunks| self.core.intake.lock().space.lacks(None, chunks);
         self.core.placement.has_spare_container() && !lacks(CHUNKS_TO_FIT)
     }
-}
-
-fn part(of: u64, all: u64) -> f64 {
-    if all == 0 { 1.0 } else { (of as f64 / all as f64).min(1.0) }
 }

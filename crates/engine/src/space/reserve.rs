@@ -10,7 +10,6 @@ use crate::door::requests::ReserveRequest;
 use crate::door::reservation::Reservation;
 use crate::engine::Engine;
 use crate::space::waiting::Waiting;
-use crate::space::write_room::PAGES_PER_CHUNK_MAX;
 use crate::space::write_room::ReservedFor;
 
 impl Engine {
@@ -59,11 +58,5 @@ impl Engine {
             return Ok(());
         }
         Err(RequestError::QuotaExceeded { volume: volume.name() })
-    }
-
-    /// What is kept for releases and held by nobody: bytes of containers, and blocks of the tables.
-    pub(crate) fn kept_for_release(&self) -> (u64, u64) {
-        let (bytes, chunks) = self.core.intake.lock().space.left_alone();
-        (bytes, chunks * PAGES_PER_CHUNK_MAX)
     }
 }

@@ -4,8 +4,7 @@ use std::sync::atomic::Ordering;
 
 use format::BLOCK_BYTES;
 use format::catalog::{CatalogEntry, VolumeState};
-use format::root::Stream;
-use format::units::{CONTAINER_BYTES, Zone};
+use format::units::Zone;
 
 use crate::devices::WrittenBytes;
 use crate::engine::Engine;
@@ -25,7 +24,7 @@ impl Engine {
         let unique_bytes = totals.unique_chunks * chunk_bytes;
         let stored_bytes = totals.live_frame_bytes;
         let table_bytes = self.core.state.store.used_blocks() * BLOCK_BYTES as u64;
-        let [data_used_ratio, tables_used_ratio] = self.used_ratios();
+        let [data_used_ratio, tables_used_ratio] = self.core.used_ratios();
         let [dedup_ratio, compression_ratio, reduction_ratio] =
             ratios(logical_bytes + snapshot_bytes, unique_bytes, stored_bytes);
         Stats {
@@ -50,7 +49,7 @@ impl Engine {
             copied_chunks: totals.copied_chunks,
             copy_bytes: totals.copy_frame_bytes,
             data_used_ratio,
-            data_taken_ratio: self.data_taken_ratio(),
+            data_taken_ratio: self.core.data_taken_ratio(),
             tables_used_ratio,
             watermark_percent: self.watermarks.highest(),
             dedup_ratio,
@@ -82,7 +81,8 @@ impl Engine {
 
     /// What the files hold of the device's room.
     fn device_bytes(&self, table_bytes: u64) -> u64 {
-        let unused_bytes = self.room_of_containers(self.core.placement.space.unused_containers());
+        let unused_bytes =
+            self.core.room_of_containers(self.core.placement.space.unused_containers());
         let occupied_bytes = self.core.geometry.capacity_bytes() - unused_bytes;
         let superblock_bytes = self.core.devices.size_bytes(Zone::Superblock);
         occupied_bytes + table_bytes + self.core.geometry.journal_bytes + superblock_bytes
@@ -172,17 +172,6 @@ impl Engine {
     /// making of all figures, it would be taken twice.
     fn promised_bytes(&self) -> u64 {
         self.core.intake.lock().space.promised_bytes()
-    }
-
-    /// Containers that are free or will be, and what is left of the open ones.
-    pub(crate) fn unoccupied_bytes(&self) -> u64 {
-        self.room_of_containers(self.core.placement.space.coming_containers())
-    }
-
-    /// Room of `containers` empty containers, and what is left of the open ones.
-    fn room_of_containers(&self, containers: u64) -> u64 {
-        let open_bytes = |stream| self.core.placement.open_room_bytes(stream);
-        containers * u64::from(CONTAINER_BYTES) + Stream::ALL.map(open_bytes).iter().sum::<u64>()
     }
 
     /// Memory of writes.

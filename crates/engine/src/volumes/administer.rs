@@ -32,7 +32,6 @@ use crate::door::error::RequestError;
 use crate::door::outcome::VolumeInfo;
 use crate::door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeShared};
 use crate::engine::{Closing, Engine};
-use crate::part::Part;
 use crate::space::waiting::Waiting;
 use crate::volumes::shared_of;
 use crate::volumes::versions::copied_versions;
@@ -405,10 +404,7 @@ impl Engine {
             && !self.reads.any()
             && !self.collection.is_busy()
             && !self.scrub.is_busy()
-            && self.copies.task.is_none()
-            && self.core.copy_lists.is_empty()
-            && self.explaining.is_idle()
-            && self.walks.is_idle()
+            && self.parts().iter().all(|part| part.is_idle(&self.core))
             && !self.enlarging.any();
         let ready = self.core.stopped.is_some() || (drained && self.close_tables());
         // Not even a read that nobody wants any more may reach the next that opens the disk.

@@ -64,7 +64,7 @@ impl Engine {
             }
         };
         let reservation_bytes = asked.verb.reservation_bytes.unwrap_or(0);
-        let left = self.left_to_map(&volume, reservation_bytes);
+        let left = self.core.left_to_map(&volume, reservation_bytes);
         if !self.core.intake.lock().space.try_promise(volume.id, left) {
             return Some(self.wait_with(asked, &volume));
         }
@@ -86,7 +86,7 @@ impl Engine {
             Ok(_) => return asked.done.fail(RequestError::Closing),
             Err(error) => return asked.done.fail(error),
         };
-        let left = self.left_to_map(&volume, asked.verb.reservation_bytes.unwrap_or(0));
+        let left = self.core.left_to_map(&volume, asked.verb.reservation_bytes.unwrap_or(0));
         let (free_bytes, lacks_tables) =
             self.core.intake.lock().space.free_to_promise(volume.id, left);
         let needed_bytes = left.bytes;
@@ -99,36 +99,14 @@ impl Engine {
         self.core.intake.lock().space.promises.end(volume.id);
     }
 
-    /// Counts anew what volumes are promised, as they map more by now, or less.
-    pub(crate) fn count_promises(&self) {
-        if self.core.volumes.promised.is_empty() {
-            return;
-        }
-        let mut intake = self.core.intake.lock();
-        for volume in self.core.volumes.promised.values() {
-            let left = self.left_to_map(volume, volume.reservation_bytes().unwrap_or(0));
-            intake.space.promises.set(volume.id, left);
-        }
-    }
-
     /// Whether a reservation asks for no more than the volume is promised already.
     fn may_have_less(&self, verb: &SetReservation, volume: &VolumeShared) -> bool {
-        let left = self.left_to_map(volume, verb.reservation_bytes.unwrap_or(0));
+        let left = self.core.left_to_map(volume, verb.reservation_bytes.unwrap_or(0));
         left == Left::default() || self.core.intake.lock().space.promises.covers(volume.id, left)
     }
 
-    /// What a volume does not map yet of so much of it.
-    fn left_to_map(&self, volume: &VolumeShared, reservation_bytes: u64) -> Left {
-        let chunk_bytes = self.core.geometry.chunk_bytes;
-        let volume_chunks = volume.size_bytes().div_ceil(u64::from(chunk_bytes));
-        let reserved = reservation_bytes.div_ceil(u64::from(chunk_bytes)).min(volume_chunks);
-        let entry = self.core.state.catalog.get(volume.id);
-        let mapped = entry.map_or(0, |entry| entry.mapped_chunks);
-        Left::of_new_chunks(reserved.saturating_sub(mapped), volume_chunks, chunk_bytes)
-    }
-
     fn wait_with(&self, asked: Asked<SetReservation>, volume: &VolumeShared) -> WaitingPromise {
-        let left = self.left_to_map(volume, asked.verb.reservation_bytes.unwrap_or(0));
+        let left = self.core.left_to_map(volume, asked.verb.reservation_bytes.unwrap_or(0));
         let chunks = left.bytes.div_ceil(u64::from(self.core.geometry.chunk_bytes));
         WaitingPromise { asked, volume: volume.id, chunks }
     }

@@ -26,7 +26,6 @@ use crate::space::waiting::Waiting;
 use crate::space::write_room::PAGES_PER_CHUNK_MAX;
 use crate::volumes::administer::{Queued, QueuedOf};
 use crate::volumes::shared_of;
-use crate::write::buffer::Work;
 
 impl Engine {
     /// Whether the catalog has room for what a request makes, beside what clients are promised. Its
@@ -34,7 +33,7 @@ impl Engine {
     pub(crate) fn has_room_for_versions(&self, verb: &Verb) -> bool {
         let made = verb.versions_made();
         let promised_chunks = self.core.intake.lock().space.spoken_for_chunks();
-        made == 0 || self.blocks_to_promise() >= promised_chunks * PAGES_PER_CHUNK_MAX + made
+        made == 0 || self.core.blocks_to_promise() >= promised_chunks * PAGES_PER_CHUNK_MAX + made
     }
 
     /// That a request for versions could be granted if there were room, as far as can be told now.
@@ -55,15 +54,6 @@ impl Engine {
         let SnapshotRequest { volumes, name, .. } = request;
         let check = |volume| self.core.volumes.check_snapshot(volume, name).map(drop);
         volumes.iter().map(String::as_str).try_for_each(check)
-    }
-
-    /// Versions on their way into the catalog: a page of it for each, at worst.
-    pub(crate) fn versions_coming(&self) -> u64 {
-        let changes = self.core.buffer.groups.iter().filter_map(|group| match &group.work {
-            Work::Admin { changes, .. } => Some(changes),
-            _ => None,
-        });
-        changes.flatten().filter(|change| makes_a_version(change)).count() as u64
     }
 
     pub(crate) fn take_snapshots(&mut self, request: &SnapshotRequest) -> Queued {
@@ -207,7 +197,7 @@ impl Engine {
     }
 }
 
-fn makes_a_version(change: &Change) -> bool {
+pub(crate) fn makes_a_version(change: &Change) -> bool {
     matches!(
         change,
         Change::CreateVolume { .. } | Change::TakeSnapshot { .. } | Change::CloneVolume { .. }

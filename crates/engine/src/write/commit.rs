@@ -140,7 +140,7 @@ impl Engine {
         self.let_go(group, (stores.len() - heals.len()) as u64, popped);
         self.follow_runs(group.slots());
         self.core.counters.chunks_healed += heals.len() as u64;
-        heals.iter().for_each(|&pbn| self.note_popular(pbn));
+        heals.iter().for_each(|&pbn| self.core.note_popular(pbn));
         let stored_bytes = stores.iter().map(|new| u64::from(new.length_bytes));
         self.core.counters.frame_bytes_stored += stored_bytes.sum::<u64>();
         self.core.volumes.written.count(group, u64::from(self.core.geometry.chunk_bytes));
@@ -252,7 +252,7 @@ impl Engine {
         let Some(group) = self.core.buffer.pop_applied() else { return };
         self.core.counters.groups += 1;
         // First less is promised, then the reservation ends: never the other way round.
-        self.publish_space();
+        self.core.publish_space();
         let mut intake = self.core.intake.lock();
         for chunks in group.reservations.into_iter().filter(|_| !mutant!(KeepsPromise)) {
             intake.space.settle(chunks);
