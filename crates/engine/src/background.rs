@@ -135,7 +135,8 @@ impl Engine {
         moved |= self.copies.advance(&mut self.core, clients_are_idle);
         self.answer_stop();
         moved |= self.advance_quarantine();
-        moved |= self.advance_marking();
+        moved |= self.core.advance_marking();
+        self.answer_stop();
         moved |= self.advance_scrub();
         moved
     }

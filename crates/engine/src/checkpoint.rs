@@ -116,8 +116,10 @@ impl Engine {
         if !self.checkpoint_is_due() {
             return false;
         }
-        if self.core.table_room.last_is_asked && !self.is_marked() {
-            return self.ask_for_mark();
+        if self.core.table_room.last_is_asked && !self.core.is_marked() {
+            let moved = self.core.ask_for_mark();
+            self.answer_stop();
+            return moved;
         }
         if self.core.table_room.lacks_blocks_that_come(&self.core.state) {
             return self.repeat_root();

@@ -80,7 +80,53 @@ pub(crate) struct Core {
     pub(crate) observer: Option<Observer>,
 }
 
+/// What [`Core`] is made from.
+pub(crate) struct CoreParts {
+    pub(crate) geometry: Geometry,
+    pub(crate) devices: Devices,
+    pub(crate) intake: Arc<Intake>,
+    pub(crate) workers: Workers,
+    pub(crate) state: State,
+    pub(crate) placement: Placement,
+    pub(crate) log: RecordLog,
+    pub(crate) volumes: Volumes,
+    pub(crate) table_room: TableRoom,
+    pub(crate) superblock: Superblock,
+}
+
 impl Core {
+    pub(crate) fn new(parts: CoreParts, frame_cache_bytes: u64) -> Self {
+        Self {
+            buffer: WriteBuffer::new(parts.geometry.chunk_bytes),
+            quota_line: QuotaLine::new(parts.intake.credits.total_bytes()),
+            geometry: parts.geometry,
+            devices: parts.devices,
+            intake: parts.intake,
+            workers: parts.workers,
+            state: parts.state,
+            placement: parts.placement,
+            log: parts.log,
+            volumes: parts.volumes,
+            table_room: parts.table_room,
+            superblock: parts.superblock,
+            flushes: FlushQueue::default(),
+            damage: Damage::default(),
+            copy_lists: CopyLists::default(),
+            live_watch: None,
+            frames: FrameCache::new(frame_cache_bytes),
+            held_pages: HeldPages::default(),
+            waiting: VecDeque::new(),
+            counters: Counters::default(),
+            stages: StageClock::none(),
+            absence: Absence::default(),
+            published: SpaceLimit::default(),
+            stopped: None,
+            stop_is_answered: false,
+            is_closing: false,
+            observer: None,
+        }
+    }
+
     /// Whether time has passed since the last round, and nobody waits for one.
     pub(crate) fn flushes_are_idle(&self) -> bool {
         self.flushes.is_idle() && self.log.syncing.is_none()

@@ -17,25 +17,18 @@ use std::sync::Arc;
 use disk::{Doorbell, ErrorClass};
 use format::domain::DomainSecret;
 use format::record::Change;
-use format::superblock::Geometry;
 use format::units::Zone;
-use journal::Writer;
-use reduce::{JobDone, JobKind, Workers};
+use reduce::{JobDone, JobKind};
 use tables::{PageError, PageRead};
 use threads::AdaptiveSpin;
 
 use crate::checkpoint::checkpoints::Checkpoints;
 use crate::collect::collection::Collection;
 use crate::copies::Copies;
-use crate::copies::lists::CopyLists;
-use crate::core::Core;
-use crate::core::flush_queue::FlushQueue;
-use crate::core::record_log::{Durability, RecordLog};
-use crate::core::superblock::Superblock;
-use crate::core::table_room::TableRoom;
-use crate::devices::{Devices, Ended, Purpose};
+use crate::core::record_log::Durability;
+use crate::core::{Core, CoreParts};
+use crate::devices::{Ended, Purpose};
 use crate::door::error::RequestError;
-use crate::door::intake::Intake;
 use crate::door::requests::Request;
 use crate::duplicates::comparisons::Comparisons;
 use crate::duplicates::directories::Directories;
@@ -47,24 +40,14 @@ use crate::grow::enlarging::Enlarging;
 use crate::lend::lending::Lending;
 use crate::notice::Observer;
 use crate::options::Caches;
-use crate::pages::absence::Absence;
-use crate::pages::held_pages::HeldPages;
 use crate::part::Part;
-use crate::placement::Placement;
 use crate::read::ahead::Ahead;
-use crate::read::frame_cache::FrameCache;
 use crate::read::reads::Reads;
-use crate::scrub::damage::Damage;
 use crate::scrub::state::Scrub;
-use crate::space::quota_line::QuotaLine;
-use crate::space::space_budget::SpaceLimit;
 use crate::space::watermarks::Watermarks;
-use crate::state::State;
-use crate::stats::Counters;
-use crate::stats::stages::{CoreStage, StageClock};
-use crate::volumes::Volumes;
+use crate::stats::stages::CoreStage;
 use crate::walk::walks::Walks;
-use crate::write::buffer::{Frames, WriteBuffer};
+use crate::write::buffer::Frames;
 use crate::write::job_tag::untag;
 
 /// How long [`Engine::run`] waits at the doorbell before it ticks.
@@ -122,60 +105,19 @@ pub(crate) enum Closing {
 
 /// Everything an engine is made from.
 pub(crate) struct Parts {
-    pub(crate) geometry: Geometry,
-    pub(crate) devices: Devices,
-    pub(crate) intake: Arc<Intake>,
+    pub(crate) core: CoreParts,
     pub(crate) doorbell: Doorbell,
     pub(crate) spin: AdaptiveSpin,
-    pub(crate) workers: Workers,
-    pub(crate) state: State,
-    pub(crate) placement: Placement,
-    pub(crate) journal: Writer,
-    pub(crate) volumes: Volumes,
-    pub(crate) table_room: TableRoom,
-    pub(crate) superblock: Superblock,
-    pub(crate) incarnation: u64,
     pub(crate) memory_bytes_max: u64,
     pub(crate) caches: Caches,
 }
 
 impl Engine {
     pub(crate) fn new(parts: Parts) -> Self {
-        let chunk_bytes = parts.geometry.chunk_bytes;
         let Caches { directory_entries, frame_bytes, .. } = parts.caches;
         let ahead_bytes = frame_bytes / AHEAD_PART;
-        let write_buffer_bytes = parts.intake.credits.total_bytes();
-        let core = Core {
-            geometry: parts.geometry,
-            devices: parts.devices,
-            intake: parts.intake,
-            absence: Absence::default(),
-            workers: parts.workers,
-            state: parts.state,
-            placement: parts.placement,
-            log: RecordLog::new(parts.journal, parts.incarnation),
-            flushes: FlushQueue::default(),
-            table_room: parts.table_room,
-            superblock: parts.superblock,
-            damage: Damage::default(),
-            copy_lists: CopyLists::default(),
-            live_watch: None,
-            buffer: WriteBuffer::new(chunk_bytes),
-            volumes: parts.volumes,
-            frames: FrameCache::new(frame_bytes - ahead_bytes),
-            held_pages: HeldPages::default(),
-            counters: Counters::default(),
-            stages: StageClock::none(),
-            waiting: VecDeque::new(),
-            quota_line: QuotaLine::new(write_buffer_bytes),
-            stopped: None,
-            stop_is_answered: false,
-            is_closing: false,
-            observer: None,
-            published: SpaceLimit::default(),
-        };
         Self {
-            core,
+            core: Core::new(parts.core, frame_bytes - ahead_bytes),
             doorbell: parts.doorbell,
             spin: parts.spin,
             reads: Reads::default(),
@@ -268,7 +210,11 @@ impl Engine {
         moved |= self.timed(CoreStage::Merges, Self::advance_hash);
         moved |= self.timed(CoreStage::Reads, Self::advance_reads);
         moved |= self.timed(CoreStage::Background, Self::advance_background);
-        moved |= self.timed(CoreStage::Flushes, Self::advance_flush);
+        moved |= self.timed(CoreStage::Flushes, |engine| {
+            let moved = engine.flushing.advance(&mut engine.core);
+            engine.answer_stop();
+            moved
+        });
         moved |= self.timed(CoreStage::Checkpoints, Self::advance_checkpoint);
         moved |= self.advance_closing();
         moved = self.end_step(moved);
@@ -280,12 +226,12 @@ impl Engine {
     }
 
     /// The parts that have left the engine.
-    pub(crate) fn parts(&self) -> [&dyn Part; 3] {
-        [&self.explaining, &self.walks, &self.copies]
+    pub(crate) fn parts(&self) -> [&dyn Part; 4] {
+        [&self.explaining, &self.walks, &self.copies, &self.flushing]
     }
 
-    pub(crate) fn parts_mut(&mut self) -> [&mut dyn Part; 3] {
-        [&mut self.explaining, &mut self.walks, &mut self.copies]
+    pub(crate) fn parts_mut(&mut self) -> [&mut dyn Part; 4] {
+        [&mut self.explaining, &mut self.walks, &mut self.copies, &mut self.flushing]
     }
 
     /// Asserts that what parts show in [`Core`] is what they have.
@@ -297,8 +243,6 @@ impl Engine {
             self.core.placement.at_risk_bytes,
             "VictimIsPublished"
         );
-        let round = self.flushing.round.as_ref().map(|round| round.sequence);
-        assert_eq!(round, self.core.log.syncing, "RoundIsPublished");
         let (room, superblock) = (&self.core.table_room, &self.core.superblock);
         let phase = (self.checkpoints.is_under_way(), self.checkpoints.is_writing_root());
         assert_eq!(phase, (room.is_under_way, superblock.is_writing_root), "PhaseIsPublished");

@@ -29,137 +29,158 @@ use format::record::Settled;
 use format::units::Zone;
 use mutants::mutant;
 
+use crate::core::Core;
 use crate::core::flush_queue::Answer;
 use crate::devices::Purpose;
 use crate::door::done::Done;
-use crate::engine::Engine;
-use crate::flush::flushing::Round;
+use crate::door::error::RequestError;
+use crate::flush::flushing::{Flushing, Round};
+use crate::part::Part;
 
 /// Unsynced data that starts a round by itself: it bounds what recovery must check.
 const UNSYNCED_BYTES_MAX: u64 = 64 << 20;
 /// Ticks without a flush after which what is acknowledged is made durable anyway.
 pub(crate) const TICKS_UNSYNCED_MAX: u32 = 10;
 
-impl Engine {
+impl Core {
     /// Takes a FLUSH.
     pub(crate) fn accept_flush(&mut self, done: Done<()>) {
-        self.core.counters.flushes += 1;
-        self.core.flushes.note_flush(self.core.counters.writes);
-        self.core.flushes.wait_for(self.core.buffer.newest_group(), Answer::Done(done));
+        self.counters.flushes += 1;
+        self.flushes.note_flush(self.counters.writes);
+        self.flushes.wait_for(self.buffer.newest_group(), Answer::Done(done));
     }
+}
 
+impl Flushing {
     /// Starts a round when somebody waits for one, and ends it when its syncs have.
-    pub(crate) fn advance_flush(&mut self) -> bool {
-        if self.core.stopped.is_some() {
+    pub(crate) fn advance(&mut self, core: &mut Core) -> bool {
+        if core.stopped.is_some() {
             return false;
         }
-        self.close_group_for_flush();
-        let ended = self.end_round();
-        self.begin_round() || ended
+        self.close_group_for_flush(core);
+        let ended = self.end_round(core);
+        self.begin_round(core) || ended
     }
 
     /// A flush, and one that is expected, does not wait for the open group to fill; but while
     /// closed groups are on their way it goes on filling, so that many small flushes share one
     /// record.
-    fn close_group_for_flush(&mut self) {
-        if !self.core.buffer.has_open() || self.core.buffer.closed_groups() > 0 {
+    fn close_group_for_flush(&self, core: &mut Core) {
+        if !core.buffer.has_open() || core.buffer.closed_groups() > 0 {
             return;
         }
-        let open = self.core.buffer.newest_group();
-        let idle_long = self.core.flushes.ticks >= TICKS_UNSYNCED_MAX;
-        let next = self.flushing.round.is_none();
-        let expected = next && self.core.flushes.is_expected(self.core.counters.writes);
-        if idle_long || expected || self.core.flushes.is_waited_for(open) {
-            self.core.buffer.close_open();
+        let open = core.buffer.newest_group();
+        let idle_long = core.flushes.ticks >= TICKS_UNSYNCED_MAX;
+        let next = self.round.is_none();
+        let expected = next && core.flushes.is_expected(core.counters.writes);
+        if idle_long || expected || core.flushes.is_waited_for(open) {
+            core.buffer.close_open();
         }
     }
 
-    fn begin_round(&mut self) -> bool {
-        if self.flushing.round.is_some() {
+    fn begin_round(&mut self, core: &mut Core) -> bool {
+        if self.round.is_some() {
             return false;
         }
-        let group = self.core.buffer.applied_group();
-        let waited_for = self.core.flushes.waiters.iter().any(|(of, _)| *of <= group);
-        let many = self.core.placement.unsynced_bytes > UNSYNCED_BYTES_MAX;
-        let idle_long = self.core.flushes.ticks >= TICKS_UNSYNCED_MAX;
-        if !(waited_for || self.core.flushes.wanted || many || idle_long) {
-            self.issue_ahead();
+        let group = core.buffer.applied_group();
+        let waited_for = core.flushes.waiters.iter().any(|(of, _)| *of <= group);
+        let many = core.placement.unsynced_bytes > UNSYNCED_BYTES_MAX;
+        let idle_long = core.flushes.ticks >= TICKS_UNSYNCED_MAX;
+        if !(waited_for || core.flushes.wanted || many || idle_long) {
+            issue_ahead(core);
             return false;
         }
-        let loose = self.core.placement.has_loose_frames() && !mutant!(LeavesLooseFrames);
-        let places = loose || self.core.flushes.wanted || many;
-        self.core.flushes.wanted = false;
-        self.core.flushes.ticks = 0;
-        let Settled { durable_sequence, placed_sequence } = self.core.log.settled;
+        let loose = core.placement.has_loose_frames() && !mutant!(LeavesLooseFrames);
+        let places = loose || core.flushes.wanted || many;
+        core.flushes.wanted = false;
+        core.flushes.ticks = 0;
+        let Settled { durable_sequence, placed_sequence } = core.log.settled;
         let settled_sequence = if places { placed_sequence } else { durable_sequence };
-        if self.core.log.appended_sequence == settled_sequence {
-            self.core.flushes.answer_up_to(group);
+        if core.log.appended_sequence == settled_sequence {
+            core.flushes.answer_up_to(group);
             return waited_for;
         }
         let mut zones = BTreeSet::new();
         if places {
-            self.core.issue_frames(true);
-            zones = self.core.placement.take_unsynced_zones();
+            core.issue_frames(true);
+            zones = core.placement.take_unsynced_zones();
         }
-        self.core.log.syncing = Some(self.core.log.appended_sequence);
-        self.flushing.round = Some(Round {
-            sequence: self.core.log.appended_sequence,
+        core.log.syncing = Some(core.log.appended_sequence);
+        self.round = Some(Round {
+            sequence: core.log.appended_sequence,
             places,
             group,
-            mark: self.core.devices.mark(),
+            mark: core.devices.mark(),
             zones,
-            journal: std::mem::take(&mut self.core.log.journal_unsynced),
+            journal: std::mem::take(&mut core.log.journal_unsynced),
             syncs_left: None,
-            told: self.core.log.told,
+            told: core.log.told,
         });
         if mutant!(AnswersFlushUnsynced) {
-            self.core.flushes.answer_up_to(group);
+            core.flushes.answer_up_to(group);
         }
-        self.end_round();
+        self.end_round(core);
         true
     }
 
-    /// The padded tail of a group that a flush will probably follow is written before it comes.
-    fn issue_ahead(&mut self) {
-        let expected = self.core.flushes.is_expected(self.core.counters.writes);
-        let loose = self.core.placement.has_loose_frames();
-        if expected && loose && self.core.buffer.groups.is_empty() {
-            self.core.issue_frames(true);
-        }
-    }
-
-    fn end_round(&mut self) -> bool {
-        let Some(round) = &mut self.flushing.round else { return false };
+    fn end_round(&mut self, core: &mut Core) -> bool {
+        let Some(round) = &mut self.round else { return false };
         match round.syncs_left {
-            None if self.core.devices.written_before(round.mark) || mutant!(SyncsBeforeWritten) => {
+            None if core.devices.written_before(round.mark) || mutant!(SyncsBeforeWritten) => {
                 let data = std::mem::take(&mut round.zones).into_iter().map(Zone::Data);
                 let journal = round.journal && !mutant!(TrustsPlainRecords);
                 let zones: Vec<_> =
                     journal.then_some(Zone::Journal).into_iter().chain(data).collect();
                 round.syncs_left = Some(zones.len());
                 for zone in zones {
-                    self.core.devices.sync(zone, Purpose::FlushSync);
+                    core.devices.sync(zone, Purpose::FlushSync);
                 }
-                self.core.counters.syncs += u64::from(round.syncs_left != Some(0));
+                core.counters.syncs += u64::from(round.syncs_left != Some(0));
                 true
             }
             Some(0) => {
                 let Round { sequence, places, group, told, .. } = *round;
-                self.flushing.round = None;
-                self.core.log.syncing = None;
-                self.core.log.settled.durable_sequence = sequence;
+                self.round = None;
+                core.log.syncing = None;
+                core.log.settled.durable_sequence = sequence;
                 if places {
-                    self.core.log.settled.placed_sequence = sequence;
+                    core.log.settled.placed_sequence = sequence;
                 }
                 let known = if mutant!(ReusesContainerUntold) { sequence } else { told };
-                self.core.placement.space.known_durable(known);
+                core.placement.space.known_durable(known);
                 let later = mutant!(AnswersWhatCameLater);
-                let group = if later { self.core.buffer.applied_group() } else { group };
-                self.core.log.journal_unsynced &= !mutant!(ForgetsLaterRecords);
-                self.core.flushes.answer_up_to(group);
+                let group = if later { core.buffer.applied_group() } else { group };
+                core.log.journal_unsynced &= !mutant!(ForgetsLaterRecords);
+                core.flushes.answer_up_to(group);
                 true
             }
             _ => false,
         }
+    }
+}
+
+impl Part for Flushing {
+    /// The round is over; who waits for it is in [`Core::flushes`], and answered there.
+    fn fail(&mut self, _error: &RequestError) {
+        self.round = None;
+    }
+
+    /// A close asks for the mark of what is durable.
+    fn is_idle(&self, _core: &Core) -> bool {
+        true
+    }
+
+    fn check(&self, core: &Core) {
+        let round = self.round.as_ref().map(|round| round.sequence);
+        assert_eq!(round, core.log.syncing, "RoundIsPublished");
+    }
+}
+
+/// The padded tail of a group that a flush will probably follow is written before it comes.
+fn issue_ahead(core: &mut Core) {
+    let expected = core.flushes.is_expected(core.counters.writes);
+    let loose = core.placement.has_loose_frames();
+    if expected && loose && core.buffer.groups.is_empty() {
+        core.issue_frames(true);
     }
 }

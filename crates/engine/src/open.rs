@@ -44,6 +44,8 @@ use tables::{
 use threads::AdaptiveSpin;
 
 use crate::copies::COPIES_ABOVE_DEFAULT;
+use crate::core::CoreParts;
+use crate::core::record_log::RecordLog;
 use crate::core::superblock::Superblock;
 use crate::core::table_room::{TableRoom, blocks_kept, dirty_pages_sure};
 use crate::devices::Devices;
@@ -125,22 +127,24 @@ pub fn open_with_cache(
     let workers = Workers::new(options.worker_threads, Arc::new(move || waker.ring()));
     let dirty_pages_sure = dirty_pages_sure(geometry.tables_bytes, cache.pages);
     let volumes = Volumes::load(&state, chunk_bytes, options.read_only);
-    let mut engine = Engine::new(Parts {
+    let core = CoreParts {
+        log: RecordLog::new(journal, incarnation),
         table_room: TableRoom::new(dirty_pages_sure, cache.dirty_pages_max),
         superblock: Superblock::new(&newest),
-        memory_bytes_max: options.memory_bytes,
-        caches: cache,
         volumes,
         geometry,
         devices,
         intake: Arc::clone(&intake),
-        doorbell,
-        spin: AdaptiveSpin::up_to_us(options.poll_us),
         workers,
         state,
         placement,
-        journal,
-        incarnation,
+    };
+    let mut engine = Engine::new(Parts {
+        core,
+        doorbell,
+        spin: AdaptiveSpin::up_to_us(options.poll_us),
+        memory_bytes_max: options.memory_bytes,
+        caches: cache,
     });
     engine.copy_above(COPIES_ABOVE_DEFAULT);
     engine.ahead.of_comparisons = options.comparing_ahead;

@@ -64,7 +64,7 @@ impl Engine {
             Request::Unmap(unmap) => self.accept_unmap(unmap),
             Request::Reserve(reserve) => self.accept_reserve(reserve),
             Request::Copy(copy) => self.accept_copy(copy),
-            Request::Flush { done } => self.accept_flush(done),
+            Request::Flush { done } => self.core.accept_flush(done),
             Request::Extents(extents) => self.accept_extents(extents),
             Request::Control(verb) => self.accept_verb(*verb),
         }

@@ -7,40 +7,36 @@
 //! while, and all is durable, a record without changes is appended that marks them; and so it is
 //! before the last root of a close. It needs no mark itself: nothing is lost with it.
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::flush::TICKS_UNSYNCED_MAX;
 
-impl Engine {
+impl Core {
     /// Marks what is durable, if no record has and none may come for a while.
     pub(crate) fn advance_marking(&mut self) -> bool {
-        let is_due = self.core.flushes_are_idle()
-            && self.core.flushes.ticks >= TICKS_UNSYNCED_MAX
-            && self.core.log.is_unmarked();
+        let is_due = self.flushes_are_idle()
+            && self.flushes.ticks >= TICKS_UNSYNCED_MAX
+            && self.log.is_unmarked();
         // A close marks for itself, before its last root.
-        if !is_due
-            || self.core.stopped.is_some()
-            || self.core.is_closing
-            || !self.core.journal_has_room(0)
-        {
+        if !is_due || self.stopped.is_some() || self.is_closing || !self.journal_has_room(0) {
             return false;
         }
-        self.record_with(&[], self.core.log.durability_of_next(true));
+        self.record_with(&[], self.log.durability_of_next(true));
         true
     }
 
     /// Whether a record says of all others that they are durable; if there is room for one.
     pub(crate) fn is_marked(&self) -> bool {
-        self.core.log.told >= self.core.log.newest_change || !self.core.log.journal.fits(0)
+        self.log.told >= self.log.newest_change || !self.log.journal.fits(0)
     }
 
     /// Writes that record, or has made durable what it is to mark; true if that is new.
     pub(crate) fn ask_for_mark(&mut self) -> bool {
-        if self.core.log.is_unmarked() {
+        if self.log.is_unmarked() {
             self.record(&[]);
             return true;
         }
-        let is_new = !self.core.flushes.wanted && self.core.log.syncing.is_none();
-        self.core.flushes.ask();
+        let is_new = !self.flushes.wanted && self.log.syncing.is_none();
+        self.flushes.ask();
         is_new
     }
 }

@@ -14,21 +14,20 @@ use crate::stats::{Counters, ReadCacheFigures, Stats, UnderWay, VolumeStats, Wri
 impl Engine {
     /// The store as it is now, what is buffered not included.
     pub(crate) fn stats(&self) -> Stats {
-        let chunk_bytes = u64::from(self.core.geometry.chunk_bytes);
-        let totals = &self.core.state.totals;
+        let (core, totals) = (&self.core, &self.core.state.totals);
+        let chunk_bytes = u64::from(core.geometry.chunk_bytes);
         let (deletions, deletions_held) = self.deletions_figures();
         let logical_bytes = totals.mapped_chunks * chunk_bytes;
-        let snapshot_chunks =
-            self.core.state.catalog.iter().filter_map(mapped_by_snapshot).sum::<u64>();
+        let snapshot_chunks = core.state.catalog.iter().filter_map(mapped_by_snapshot).sum::<u64>();
         let snapshot_bytes = snapshot_chunks * chunk_bytes;
         let unique_bytes = totals.unique_chunks * chunk_bytes;
         let stored_bytes = totals.live_frame_bytes;
-        let table_bytes = self.core.state.store.used_blocks() * BLOCK_BYTES as u64;
-        let [data_used_ratio, tables_used_ratio] = self.core.used_ratios();
+        let table_bytes = core.state.store.used_blocks() * BLOCK_BYTES as u64;
+        let [data_used_ratio, tables_used_ratio] = core.used_ratios();
         let [dedup_ratio, compression_ratio, reduction_ratio] =
             ratios(logical_bytes + snapshot_bytes, unique_bytes, stored_bytes);
         Stats {
-            uuid: format!("{:032x}", u128::from_be_bytes(self.core.geometry.uuid)),
+            uuid: format!("{:032x}", u128::from_be_bytes(core.geometry.uuid)),
             logical_bytes,
             snapshot_bytes,
             deletions,
@@ -37,19 +36,19 @@ impl Engine {
             unique_bytes,
             stored_bytes,
             table_bytes,
-            journal_bytes: self.core.geometry.journal_bytes,
+            journal_bytes: core.geometry.journal_bytes,
             device_bytes: self.device_bytes(table_bytes),
             allocated_bytes: self.allocated_bytes(),
             free_bytes: self.free_bytes(),
             promised_bytes: self.promised_bytes(),
-            capacity_bytes: self.core.geometry.capacity_bytes(),
-            kept_bytes: self.core.placement.kept_bytes(),
+            capacity_bytes: core.geometry.capacity_bytes(),
+            kept_bytes: core.placement.kept_bytes(),
             dead_bytes: totals.dead_frame_bytes,
-            collectable_bytes: self.core.placement.space.collectable_bytes(),
+            collectable_bytes: core.placement.space.collectable_bytes(),
             copied_chunks: totals.copied_chunks,
             copy_bytes: totals.copy_frame_bytes,
             data_used_ratio,
-            data_taken_ratio: self.core.data_taken_ratio(),
+            data_taken_ratio: core.data_taken_ratio(),
             tables_used_ratio,
             watermark_percent: self.watermarks.highest(),
             dedup_ratio,
@@ -58,23 +57,19 @@ impl Engine {
             memory_bytes: self.resident_bytes(),
             memory_bytes_max: self.memory_bytes_max,
             under_way: self.under_way(),
-            compression: self.core.state.compression.to_string(),
-            chunk_bytes: self.core.geometry.chunk_bytes,
-            fingerprint: self.core.geometry.detection.kind.name().to_owned(),
-            verify: self.core.geometry.detection.verify,
+            compression: core.state.compression.to_string(),
+            chunk_bytes: core.geometry.chunk_bytes,
+            fingerprint: core.geometry.detection.kind.name().to_owned(),
+            verify: core.geometry.detection.verify,
             domains: self.count_domains(),
-            damaged_chunks: self.core.damage.len() as u64,
-            given_up_chunks: self.core.state.given_up_chunks(),
+            damaged_chunks: core.damage.len() as u64,
+            given_up_chunks: core.state.given_up_chunks(),
             volumes: self.volume_stats(),
-            writing_stopped: self.core.stopped.as_ref().map(ToString::to_string),
+            writing_stopped: core.stopped.as_ref().map(ToString::to_string),
             written: self.written(),
             tables: self.tables_figures(),
             read_cache: self.read_cache(),
-            stages: StageTimes::of(
-                &self.core.stages,
-                &self.core.workers,
-                &self.core.intake.expanding,
-            ),
+            stages: StageTimes::of(&core.stages, &core.workers, &core.intake.expanding),
             counters: self.counters(),
         }
     }

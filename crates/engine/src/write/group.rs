@@ -18,6 +18,7 @@ use crate::engine::Engine;
 use crate::geometry::fingerprinters;
 use crate::options::FRAMES_BYTES_MAX;
 use crate::pages::wanted::Wanted;
+use crate::state::State;
 use crate::stats::stages::CoreStage;
 use crate::volumes::codecs::ChunkCodecs;
 use crate::write::buffer::{Group, Stage, Work};
@@ -297,12 +298,8 @@ impl Engine {
         let mut seen = Vec::with_capacity(fingerprints.clone().count());
         let mut pages = Vec::with_capacity(seen.capacity());
         let note = |tree, leaf| pages.push((tree, leaf));
-        self.core.state.hash.look_up_group(
-            &self.core.state.store,
-            fingerprints.clone(),
-            &mut seen,
-            note,
-        );
+        let State { hash, store, .. } = &self.core.state;
+        hash.look_up_group(store, fingerprints.clone(), &mut seen, note);
         self.mark_far(id, &seen);
         let mut wanted = Wanted::default();
         let here = self.want_seen(id, fingerprints.clone(), &seen, &mut wanted);
@@ -314,8 +311,7 @@ impl Engine {
             self.core.state.store.count_accesses(tree, leaf, 1);
         }
         let seen = fingerprints.zip(seen);
-        let seen = seen.map(|(fingerprint, seen)| self.stored_chunk(fingerprint, seen));
-        let seen: Vec<Seen> = seen.collect();
+        let seen: Vec<Seen> = seen.map(|(of, seen)| self.stored_chunk(of, seen)).collect();
         if self.core.placement.space.has_damaged() {
             seen.iter().filter_map(Seen::stored).for_each(|pbn| self.doubt_dead(pbn));
         }
