@@ -6,6 +6,7 @@ mod asked;
 mod buckets;
 mod exit;
 pub(crate) mod facts;
+mod losses;
 pub(crate) mod place;
 mod store;
 mod stream_not_applied;
@@ -25,6 +26,7 @@ use thiserror::Error;
 pub(crate) use self::absent::Present;
 pub(crate) use self::buckets::BucketsError;
 pub(crate) use self::exit::Exit;
+pub(crate) use self::losses::Losses;
 pub(crate) use self::place::PlaceError;
 pub(crate) use self::stream_not_applied::StreamNotApplied;
 pub(crate) use self::unplannable::Unplannable;
@@ -249,22 +251,8 @@ pub(crate) enum CliError {
         if *problems == 1 { "place" } else { "places" }
     )]
     Repaired { problems: usize },
-    #[error(
-        "damage was found and repaired, but not without losses: {chunks} chunks fail their reads \
-         until they are written again{}{}{}",
-        if *records == 0 { String::new() } else {
-            format!(", and the last {records} groups of writes are gone as if never made")
-        },
-        if *journal {
-            "; the journal was gone, and with it all that was flushed since the last checkpoint"
-        } else {
-            ""
-        },
-        if volumes.is_empty() { String::new() } else {
-            format!("; abandoned by --without-volume: {}", volumes.join(", "))
-        }
-    )]
-    RepairedWithLosses { chunks: u64, records: u64, journal: bool, volumes: Vec<String> },
+    #[error("damage was found and repaired, but not without losses: {0}")]
+    RepairedWithLosses(Losses),
     #[error(
         "{} was cut short: it lacks {}, and its file system has {} free: make room there first",
         path.display(), human_bytes(*needed_bytes), human_bytes(*free_bytes)

@@ -177,11 +177,24 @@ fn take_over(path: &Path, size_bytes: u64, zone: Zone, claimant: Claimant) -> Re
 /// A zone that [`lengthen_zone`] made longer.
 #[derive(Debug)]
 pub struct LongerZone {
+    zone_name: String,
     path: PathBuf,
     before_bytes: u64,
 }
 
 impl LongerZone {
+    /// Its name, as [`lengthen_zone`] was given it.
+    #[must_use]
+    pub fn zone_name(&self) -> &str {
+        &self.zone_name
+    }
+
+    /// How long it was.
+    #[must_use]
+    pub fn before_bytes(&self) -> u64 {
+        self.before_bytes
+    }
+
     /// Makes it as long as it was: nothing was written where it was not.
     ///
     /// # Errors
@@ -208,7 +221,8 @@ pub fn lengthen_zone(dir: &Path, zone_name: &str, size_bytes: u64) -> Result<Lon
     let zeroed = ZEROED_ZONES.iter().any(|&zone| ZoneName(zone).to_string() == zone_name);
     let found = fs::metadata(&path).map_err(|error| refused("look at", &path, error))?;
     lengthen(&path, size_bytes, zeroed)?;
-    Ok(LongerZone { path, before_bytes: found.len() })
+    let (zone_name, before_bytes) = (zone_name.to_owned(), found.len());
+    Ok(LongerZone { zone_name, path, before_bytes })
 }
 
 /// Makes a file `size_bytes` long, if it is shorter. A device has the length that it has.

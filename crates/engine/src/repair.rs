@@ -19,15 +19,16 @@ mod rebuild;
 pub(crate) mod survey;
 mod tree_image;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use disk::Disk;
+use format::BLOCK_BYTES;
 use format::units::{TreeId, VolumeId, Zone};
 
 use crate::check::problem::{CheckProgress, CheckReport, Problem};
 use crate::devices::Devices;
 use crate::geometry::{raise_version, refuse_to_write};
-use crate::marks::write_mark;
+use crate::marks::{Marked, marked, write_mark};
 use crate::open::belonging::ForeignZone;
 use crate::open::open_error::OpenError;
 use crate::repair::damage_reads::DamageReads;
@@ -53,6 +54,9 @@ pub struct RepairReport {
     /// The journal was gone: the store is as its newest root has it, and nobody knows what was
     /// flushed since.
     pub lost_journal: bool,
+    /// The journal was cut short where its next record may have stood, and nobody knows what was
+    /// flushed with it and since then.
+    pub short_journal: bool,
     /// Volumes and snapshots that went: those that were to be abandoned, and their snapshots.
     pub given_up: Vec<String>,
     /// Pages of tables that were written.
@@ -70,6 +74,9 @@ pub struct GivenUp<'a> {
     /// Volumes and snapshots that are deleted, a volume with its snapshots: where the tables have
     /// no room to say what of them is lost.
     pub volumes: &'a [String],
+    /// What stands in zone journal from this byte on, if its file was cut short there and has been
+    /// made longer since.
+    pub journal_from_bytes: Option<u64>,
 }
 
 /// What is known before anything is written.
@@ -156,6 +163,7 @@ pub fn repair_without(
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<RepairReport, RepairError> {
     let mut reads = DamageReads::new(Devices::new(disk));
+    reads.cut_journal_at(given_up.journal_from_bytes);
     let mut survey = Survey::of(&mut reads, progress)?;
     refuse_to_write(&survey.geometry)?;
     refuse_what_cannot_be(&survey)?;
@@ -176,9 +184,10 @@ pub fn repair_without(
     let lost_chunks = accounts.maps.lost_chunks;
     let Accounts { ledger, frames, maps, lost_records, .. } = accounts;
     refuse_without_room(&survey, &ledger)?;
-    let unmarked = zones_to_mark(&survey, &foreign, &ledger);
+    let unmarked = zones_to_mark(&mut reads.devices, &survey, &foreign, &ledger);
     raise_version(&mut reads.devices, &mut survey.geometry)?;
     let lost_journal = is_foreign(&foreign, Zone::Journal);
+    let short_journal = survey.base.journal.is_cut_short;
     let journal = NextJournal::of(&survey, lost_journal, ledger.next_incarnation)?;
     let rebuild = Rebuild::new(&mut reads, &survey, ledger, frames, maps, journal.position);
     let written = rebuild.write(progress)?;
@@ -194,25 +203,42 @@ pub fn repair_without(
         lost_chunks,
         lost_records,
         lost_journal,
+        short_journal,
         given_up: gone,
         pages_written,
         directories_written,
     })
 }
 
-/// Zones of which nothing will be left that says whose they are: a ring in which no record has been
-/// written yet, and data zones that were another's, where no chunk was found to lie in the mark's
-/// place.
-fn zones_to_mark(survey: &Survey, foreign: &[ForeignZone], ledger: &Ledger) -> Vec<Zone> {
-    let is_held = |first| stored_chunks(ledger).iter().any(|(pba, _)| pba.container == first);
+/// Zones of which nothing may be left one day that says whose they are: a ring in which no record
+/// has been written yet, and data zones without their mark, where no chunk lies in its place.
+fn zones_to_mark(
+    devices: &mut Devices,
+    survey: &Survey,
+    foreign: &[ForeignZone],
+    ledger: &Ledger,
+) -> Vec<Zone> {
+    let geometry = &survey.geometry;
+    let begins = stored_chunks(ledger).into_iter().map(|(pba, _)| pba);
+    let held: BTreeSet<_> = begins
+        .filter(|pba| pba.offset_bytes < BLOCK_BYTES as u32)
+        .map(|pba| pba.container)
+        .collect();
     let is_free = |&zone: &Zone| {
-        let first = survey.geometry.container_at(zone, 0);
-        first.is_some_and(|first| !is_held(first))
+        let first = geometry.container_at(zone, 0);
+        first.is_some_and(|first| !held.contains(&first))
     };
+    let is_bare = |zone: &Zone| {
+        is_foreign(foreign, *zone)
+            || geometry.marked
+                && matches!(marked(devices, geometry, *zone), Marked::No | Marked::Other(_))
+    };
+    let data = (0..geometry.data.len() as u16).filter(|&number| geometry.has_data_zone(number));
+    let data: Vec<Zone> = data.map(Zone::Data).filter(is_free).filter(is_bare).collect();
     let is_unwritten =
         |&ring: &Zone| !survey.base.journal.behind.is_ours() && !is_foreign(foreign, ring);
     let ring = Some(Zone::Journal).filter(is_unwritten);
-    ring.into_iter().chain(foreign.iter().map(|foreign| foreign.zone).filter(is_free)).collect()
+    ring.into_iter().chain(data).collect()
 }
 
 fn is_foreign(foreign: &[ForeignZone], zone: Zone) -> bool {

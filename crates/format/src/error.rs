@@ -22,6 +22,8 @@ pub enum Structure {
     Label,
     /// [`crate::mark::Mark`].
     Mark,
+    /// [`crate::undo::UndoStart`] or [`crate::undo::UndoEntry`].
+    Undo,
     /// [`crate::page::Page`].
     Page,
     /// [`crate::container_page::ContainerEntry`].
@@ -79,6 +81,7 @@ impl fmt::Display for Structure {
             Self::Root => "root",
             Self::Label => "label",
             Self::Mark => "mark of a zone",
+            Self::Undo => "undo file of a repair",
             Self::Page => "table page",
             Self::ContainerEntry => "entry of the container table",
             Self::CatalogEntry => "entry of the volume catalog",

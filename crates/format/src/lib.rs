@@ -24,6 +24,7 @@
 //! | table pages: pointers, maps, PBAs, buckets, ... | [`page`] and its kinds | zone tables |
 //! | frames, directories | [`frame`], [`directory`] | zones data |
 //! | buckets | [`objects`] | volumes of that kind |
+//! | what stood where a repair wrote | [`undo`] | no zone |
 //! | snapshots on their way to another store | [`stream`] | no zone |
 //! | buckets: records of objects, lists of segments, extents | [`objects`] | volumes of buckets |
 
@@ -59,6 +60,7 @@ pub mod root;
 pub mod shown;
 pub mod stream;
 pub mod superblock;
+pub mod undo;
 pub mod units;
 mod volume_kind;
 pub mod zone_start;

@@ -19,6 +19,7 @@ pub(crate) const REST_AT: usize = 36;
 
 const _: () = assert!(ZONE_AT + 4 == REST_AT && REST_AT <= 512, "a mark fits one sector");
 
+const SUPERBLOCK: u32 = 0;
 const JOURNAL: u32 = 1;
 const TABLES: u32 = 2;
 const DATA: u32 = 16;
@@ -39,12 +40,8 @@ impl Mark {
     /// When it is the superblock: its first block is the geometry's.
     #[must_use]
     pub fn encode(&self) -> [u8; BLOCK_BYTES] {
-        let number = match self.zone {
-            Zone::Superblock => panic!("the superblock has no mark"),
-            Zone::Journal => JOURNAL,
-            Zone::Tables => TABLES,
-            Zone::Data(number) => DATA + u32::from(number),
-        };
+        assert_ne!(self.zone, Zone::Superblock, "the superblock has no mark");
+        let number = number_of(self.zone);
         let mut block = [0; BLOCK_BYTES];
         put_u64(&mut block, MAGIC_AT, MAGIC);
         put_u32(&mut block, VERSION_AT, FORMAT_VERSION_COMMON);
@@ -65,12 +62,29 @@ impl Mark {
         let block = &block[..BLOCK_BYTES];
         check_start(structure, MAGIC, block)?;
         let number = u32_at(block, ZONE_AT);
-        let zone = match (number, number.checked_sub(DATA)) {
-            (JOURNAL, _) => Zone::Journal,
-            (TABLES, _) => Zone::Tables,
-            (_, Some(number)) if number < DATA_ZONES_MAX as u32 => Zone::Data(number as u16),
-            _ => return Err(FormatError::field(structure, "zone", u64::from(number))),
-        };
+        let zone = numbered(number).filter(|zone| *zone != Zone::Superblock);
+        let zone = zone.ok_or(FormatError::field(structure, "zone", u64::from(number)))?;
         Ok(Self { uuid: array_at(block, UUID_AT), zone })
+    }
+}
+
+/// The number by which a zone is named on disk.
+pub(crate) fn number_of(zone: Zone) -> u32 {
+    match zone {
+        Zone::Superblock => SUPERBLOCK,
+        Zone::Journal => JOURNAL,
+        Zone::Tables => TABLES,
+        Zone::Data(number) => DATA + u32::from(number),
+    }
+}
+
+/// The zone of this number, if there can be one.
+pub(crate) fn numbered(number: u32) -> Option<Zone> {
+    match (number, number.checked_sub(DATA)) {
+        (SUPERBLOCK, _) => Some(Zone::Superblock),
+        (JOURNAL, _) => Some(Zone::Journal),
+        (TABLES, _) => Some(Zone::Tables),
+        (_, Some(number)) if number < DATA_ZONES_MAX as u32 => Some(Zone::Data(number as u16)),
+        _ => None,
     }
 }

@@ -13,7 +13,7 @@ record! {
         records_replayed,
     }
     RepairReport {
-        found, lost_chunks, lost_records, lost_journal, given_up, pages_written,
+        found, lost_chunks, lost_records, lost_journal, short_journal, given_up, pages_written,
         directories_written,
     }
 }
@@ -152,6 +152,10 @@ enum ProblemForm {
         sequence: u64,
         offset_bytes: u64,
         last_sequence: u64,
+    },
+    ShortJournal {
+        sequence: u64,
+        offset_bytes: u64,
     },
     OlderJournal {
         sequence: u64,

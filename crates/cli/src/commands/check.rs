@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use disk::{CreateFilesError, LongerZone, ZoneName};
 use engine::{CheckReport, GivenUp, OpenError, Problem, RepairError, RepairReport};
+use format::units::Zone;
 use serde::Serialize;
 
 use crate::args::CheckArgs;
@@ -143,7 +144,12 @@ fn repair(
     }
     let files = store::open_files(&args.store)?;
     let show = &mut |at: engine::CheckProgress| stages.show(at.stage, at.done, at.total);
-    let given_up = GivenUp { zones: &args.without_zone, volumes: &args.without_volume };
+    let is_journal = |one: &&LongerZone| one.zone_name() == ZoneName(Zone::Journal).to_string();
+    let given_up = GivenUp {
+        zones: &args.without_zone,
+        volumes: &args.without_volume,
+        journal_from_bytes: longer.iter().find(is_journal).map(LongerZone::before_bytes),
+    };
     let repaired = engine::repair_without(files.disk, &given_up, show);
     let report = repaired.inspect_err(|error| {
         if changed_nothing(error) {

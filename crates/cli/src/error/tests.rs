@@ -10,7 +10,7 @@ use format::units::Zone;
 use images::{Compression, Content, ForeignFormat, ImageError};
 use nbd::client::ClientError;
 
-use super::{CliError, Exit, Unplannable};
+use super::{CliError, Exit, Losses, Unplannable};
 
 fn store() -> PathBuf {
     PathBuf::from("/srv/my store")
@@ -73,12 +73,13 @@ fn examples() -> Vec<(CliError, Exit)> {
         (CliError::DamageLeft { problems: 2 }, Exit::Damage),
         (CliError::Repaired { problems: 2 }, Exit::Repaired),
         (
-            CliError::RepairedWithLosses {
+            CliError::RepairedWithLosses(Losses {
                 chunks: 3,
                 records: 1,
                 journal: true,
+                short_journal: true,
                 volumes: vec!["v".into()],
-            },
+            }),
             Exit::RepairedWithLosses,
         ),
         (RequestError::Damaged { volume: "v".into(), lba: 7 }.into(), Exit::Damage),

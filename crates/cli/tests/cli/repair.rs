@@ -206,3 +206,32 @@ fn records_that_were_flushed_and_are_gone_are_a_loss() {
     let listed = tamis(&format!("volume list {store} --json")).ok().json();
     assert!((1..20).contains(&all_in(&listed).len()), "{listed}");
 }
+
+/// Behind its last record nothing is lost with the end of a journal; from there on nobody knows.
+#[test]
+fn a_journal_that_was_cut_short_within_what_was_written_is_a_loss() {
+    let folder = Folder::new();
+    let store = folder.store("64M");
+    let server = Served::start(&store, "");
+    for number in 0..20 {
+        tamis(&format!("volume create {store} v{number} --size 1M")).ok();
+    }
+    server.kill();
+    let path = folder.join("store/journal");
+    let bytes = fs::read(&path).unwrap();
+    let is_written = |block: &[u8]| block.iter().any(|byte| *byte != 0);
+    let end = 4096 * (bytes.chunks(4096).rposition(is_written).unwrap() as u64 + 1);
+    let journal = zone(&folder, "journal");
+    journal.set_len(end + 4096).unwrap();
+    tamis(&format!("check {store} --repair")).fails(8, "nothing is lost");
+    assert_eq!(all_in(&tamis(&format!("volume list {store} --json")).ok().json()).len(), 20);
+    for cut_bytes in [end, end - 4096, end / 2] {
+        fs::write(&path, &bytes).unwrap();
+        journal.set_len(cut_bytes).unwrap();
+        let found = tamis(&format!("check {store}"));
+        assert_eq!(found.code, Some(5), "{found:?}");
+        assert!(found.out.contains("may be gone"), "{cut_bytes} of {end}: {found:?}");
+        tamis(&format!("check {store} --repair")).fails(9, "the journal was cut short");
+        tamis(&format!("check {store}")).ok();
+    }
+}

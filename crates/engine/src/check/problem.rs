@@ -143,6 +143,13 @@ pub enum Problem {
     )]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     Journal { sequence: u64, offset_bytes: u64, last_sequence: u64 },
+    /// The end of the journal went with the end of its file.
+    #[error(
+        "the journal was cut short where record {sequence} may have stood, at byte \
+         {offset_bytes}: what was flushed with it and since then, of any volume, may be gone"
+    )]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    ShortJournal { sequence: u64, offset_bytes: u64 },
     /// A record that is needed only should the newer root be lost.
     #[error(
         "record {sequence} of the journal, at byte {offset_bytes}, is damaged; only the older \

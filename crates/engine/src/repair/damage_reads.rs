@@ -16,6 +16,8 @@ pub(crate) struct DamageReads {
     pub(crate) devices: Devices,
     /// Places at which the device failed. What lies behind the end of a short file is not here.
     pub(crate) failed: Vec<IoError>,
+    /// Where zone journal ended before it was made longer, if it was.
+    journal_cut_at: Option<u64>,
 }
 
 /// Blocks that were read together.
@@ -34,7 +36,19 @@ impl BlocksAhead {
 
 impl DamageReads {
     pub(crate) fn new(devices: Devices) -> Self {
-        Self { devices, failed: Vec::new() }
+        Self { devices, failed: Vec::new(), journal_cut_at: None }
+    }
+
+    /// Zone journal was cut short at this byte and has been made longer since: what stands behind
+    /// it was not written by the store.
+    pub(crate) fn cut_journal_at(&mut self, at_bytes: Option<u64>) {
+        self.journal_cut_at = at_bytes;
+    }
+
+    /// How much of zone journal is as the store left it.
+    pub(crate) fn journal_bytes(&self) -> u64 {
+        let size_bytes = self.devices.size_bytes(Zone::Journal);
+        self.journal_cut_at.map_or(size_bytes, |at_bytes| at_bytes.min(size_bytes))
     }
 
     /// Bytes of a zone; blocks that cannot be had are zeros.

@@ -5,6 +5,9 @@
 //! the end that says so of what is missing, then what is missing was synced, was never cut (a cut
 //! falls behind the last known sync), and has been damaged since. A damaged root that can still be
 //! seen to go on behind the end says the same: what is before it was durable when it was written.
+//!
+//! Where the file was cut short before or within the next record, nobody knows whether there was
+//! one.
 
 use disk::AlignedBuf;
 use format::record::{RECORD_BYTES_MAX, RecordHeader, Settled, decode_header, verify_body};
@@ -130,6 +133,8 @@ pub(crate) struct JournalImage {
     /// root.
     pub(crate) settled: Settled,
     pub(crate) behind: Behind,
+    /// Whether what stood at the end went with the end of the file: more records may have followed.
+    pub(crate) is_cut_short: bool,
 }
 
 impl Behind {
@@ -169,6 +174,7 @@ impl JournalImage {
         if let Some(last) = told.and_then(|told| last_missing(image.end, told)) {
             image.proven_up_to(last);
         }
+        image.is_cut_short = is_cut_short(reads, geometry, image.end);
         image
     }
 
@@ -189,8 +195,24 @@ impl JournalImage {
     /// Records behind the end that cannot be applied; none where the end is the journal's own.
     pub(crate) fn lost_records(&self) -> u64 {
         let last = self.behind.last_sequence.max(self.behind.durable_sequence);
-        if self.is_damaged() { (last + 1).saturating_sub(self.end.sequence) } else { 0 }
+        let may_be_lost = self.is_damaged() || self.is_cut_short;
+        if may_be_lost { (last + 1).saturating_sub(self.end.sequence) } else { 0 }
     }
+}
+
+/// Whether the block in which the next record would begin went with the end of the file, or the
+/// record begins there and goes on behind what is left.
+fn is_cut_short(reads: &mut DamageReads, geometry: &Geometry, end: JournalPosition) -> bool {
+    let left_bytes = reads.journal_bytes() / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
+    let place = end.offset_bytes % geometry.journal_bytes;
+    if left_bytes >= geometry.journal_bytes {
+        return false;
+    }
+    let is_gone = |length_bytes: u64| place + length_bytes > left_bytes;
+    is_gone(BLOCK_BYTES as u64)
+        || decode_header(&reads.read(Zone::Journal, place, BLOCK_BYTES)).is_ok_and(|next| {
+            next.sequence >= end.sequence && is_gone(u64::from(next.length_bytes))
+        })
 }
 
 /// Hands out the records from a position on, each with the position behind it, until `look` says

@@ -190,6 +190,10 @@ impl Survey {
             let (sequence, offset_bytes) = (end.sequence, end.offset_bytes);
             Problem::Journal { sequence, offset_bytes, last_sequence: behind.last_sequence }
         }));
+        problems.extend(self.base.journal.is_cut_short.then(|| {
+            let JournalPosition { sequence, offset_bytes, .. } = self.base.journal.end;
+            Problem::ShortJournal { sequence, offset_bytes }
+        }));
         let catalog = self.base.trees.get(&TreeId::CATALOG);
         let lost = catalog.iter().flat_map(|catalog| catalog.lost());
         problems.extend(lost.map(|index| Problem::LostCatalog { index }));

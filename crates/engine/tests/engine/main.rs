@@ -47,6 +47,7 @@ mod rounds;
 mod scrub;
 mod scrub_failing;
 mod scrub_pages;
+mod short_journal;
 mod snapshots;
 mod stages;
 mod stand;

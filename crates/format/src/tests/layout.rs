@@ -47,6 +47,8 @@ pub(super) fn layouts() -> Vec<Layout> {
         frame(),
         directory_entry(),
         footer(),
+        undo_start(),
+        undo_entry(),
         stream_header(),
         stream_version(),
         stream_section(),
@@ -224,6 +226,43 @@ fn label() -> Layout {
         (REST_AT, "zero"),
     ];
     Layout { title: "Label", length_bytes: BLOCK_BYTES, fields }
+}
+
+fn undo_start() -> Layout {
+    use crate::undo::{
+        JOURNAL_CRC_AT, SHORT_AT, SHORT_COUNT_AT, START_REST_AT, START_ZERO_AT, SUPERBLOCK_CRC_AT,
+    };
+    let fields = vec![
+        (superblock::MAGIC_AT, "magic"),
+        (superblock::CRC_AT, "checksum"),
+        (superblock::VERSION_AT, "version"),
+        (SUPERBLOCK_CRC_AT, "superblock"),
+        (JOURNAL_CRC_AT, "journal"),
+        (SHORT_COUNT_AT, "short files"),
+        (START_ZERO_AT, "zero"),
+        (SHORT_AT, "lengths"),
+        (START_REST_AT, "zero"),
+    ];
+    Layout { title: "Start of an undo file", length_bytes: BLOCK_BYTES, fields }
+}
+
+fn undo_entry() -> Layout {
+    use crate::undo::{
+        ENTRY_REST_AT, LENGTH_AT, NEW_CRC_AT, NUMBER_AT, OFFSET_AT, OLD_CRC_AT, ZONE_AT,
+    };
+    let fields = vec![
+        (superblock::MAGIC_AT, "magic"),
+        (superblock::CRC_AT, "checksum"),
+        (superblock::VERSION_AT, "version"),
+        (ZONE_AT, "zone"),
+        (LENGTH_AT, "length"),
+        (OFFSET_AT, "offset"),
+        (OLD_CRC_AT, "old checksum"),
+        (NEW_CRC_AT, "new checksum"),
+        (NUMBER_AT, "number"),
+        (ENTRY_REST_AT, "zero"),
+    ];
+    Layout { title: "Entry of an undo file", length_bytes: BLOCK_BYTES, fields }
 }
 
 fn mark() -> Layout {

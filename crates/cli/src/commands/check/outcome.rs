@@ -4,7 +4,7 @@ use engine::{CheckReport, Problem};
 
 use super::bucket_report::Checked;
 use super::{Repaired, is_lost};
-use crate::error::{BucketsError, CliError};
+use crate::error::{BucketsError, CliError, Losses};
 
 /// What the command ends with; `left` is what a check of the store finds now.
 pub(super) fn of(
@@ -50,13 +50,16 @@ fn of_store(
     };
     // A bucket's new index may name some of them no more.
     let chunks = report.lost_chunks.min(left.iter().map(lost_chunks).sum());
-    let (records, journal) = (report.lost_records, report.lost_journal);
-    let volumes = report.given_up.clone();
+    let losses = Losses {
+        chunks,
+        records: report.lost_records,
+        journal: report.lost_journal,
+        short_journal: report.short_journal,
+        volumes: report.given_up.clone(),
+    };
     match left.iter().filter(|problem| !is_lost(problem)).count() {
-        0 if chunks == 0 && records == 0 && !journal && volumes.is_empty() => {
-            Err(CliError::Repaired { problems })
-        }
-        0 => Err(CliError::RepairedWithLosses { chunks, records, journal, volumes }),
+        0 if losses.is_none() => Err(CliError::Repaired { problems }),
+        0 => Err(CliError::RepairedWithLosses(losses)),
         problems => Err(CliError::DamageLeft { problems }),
     }
 }
