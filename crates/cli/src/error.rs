@@ -368,6 +368,8 @@ pub(crate) enum CliError {
     Open(#[from] engine::OpenError),
     #[error("{}{}", .0, way_out::of_repair(.0))]
     Repair(#[from] RepairError),
+    #[error(transparent)]
+    Undo(#[from] disk::UndoError),
     #[error("{}{}", .0, way_out::of_request(.0))]
     Request(#[from] RequestError),
     #[error(transparent)]

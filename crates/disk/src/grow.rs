@@ -200,10 +200,26 @@ impl LongerZone {
     /// # Errors
     /// [`FileError`]; what it was made longer by is zeros.
     pub fn cut_back(self) -> std::result::Result<(), FileError> {
-        let file = OpenOptions::new().write(true).open(&self.path);
-        let cut = file.and_then(|file| file.set_len(self.before_bytes));
-        cut.map_err(|source| FileError::new("shorten", self.path, source))
+        shorten(self.path, self.before_bytes)
     }
+}
+
+/// Gives a zone the length back that it had before [`lengthen_zone`], durably.
+///
+/// # Errors
+/// [`FileError`]; the file is as long as it was.
+pub fn shorten_zone(
+    dir: &Path,
+    zone_name: &str,
+    size_bytes: u64,
+) -> std::result::Result<(), FileError> {
+    shorten(zone_file(dir, zone_name), size_bytes)
+}
+
+fn shorten(path: PathBuf, size_bytes: u64) -> std::result::Result<(), FileError> {
+    let file = OpenOptions::new().write(true).open(&path);
+    let cut = file.and_then(|file| file.set_len(size_bytes).and_then(|()| file.sync_all()));
+    cut.map_err(|source| FileError::new("shorten", path, source))
 }
 
 /// Gives a zone that was cut short the length that it was made with, durably; of the store in

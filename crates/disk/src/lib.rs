@@ -9,10 +9,10 @@
 //! - [`MemoryDisk`]: sparse memory with a seeded order of completion, power loss and faults. What
 //!   the tests and the simulator run on.
 //!
-//! Four more stand over any other: [`RetryingDisk`] tries operations again that failed for a
+//! Five more stand over any other: [`RetryingDisk`] tries operations again that failed for a
 //! passing reason, [`DelayingDisk`] gives a disk the latency of far storage, [`OverlayDisk`] keeps
 //! in memory what is written, for media that are only read, [`AllocatingDisk`] has room allocated
-//! for sparse files as they fill. A disk of another kind, over objects or
+//! for sparse files as they fill, [`UndoDisk`] keeps what a repair overwrites. A disk of another kind, over objects or
 //! another machine, needs nothing of this crate but its public face.
 //!
 //! What every disk promises, and [`conformance`] holds it to:
@@ -74,6 +74,7 @@ mod sparse_file;
 mod splitmix;
 #[cfg(test)]
 mod tests;
+mod undo;
 mod uring;
 mod zone_files;
 
@@ -85,7 +86,8 @@ pub use delaying::DelayingDisk;
 pub use doorbell::Doorbell;
 pub use error::{Cause, CreateFilesError, ErrorClass, FileError, IoError, OpenError, Verb};
 pub use grow::{
-    FileGrowth, LongerZone, grow_store_files, lengthen_zone, zone_is_device, zone_length_bytes,
+    FileGrowth, LongerZone, grow_store_files, lengthen_zone, shorten_zone, zone_is_device,
+    zone_length_bytes,
 };
 pub use growth::{ForeignGrowth, ZoneGrowth};
 pub use io::{Completion, Disk, Io, IoKind};
@@ -100,4 +102,5 @@ pub use resident::rss_bytes;
 pub use retire::retire_zone_file;
 pub use retrying::{RetryPolicy, RetryingDisk};
 pub use sparse_file::taken_bytes;
+pub use undo::{UndoDisk, UndoError, UndoFile, UndoImage};
 pub use uring::UringDisk;

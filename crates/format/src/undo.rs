@@ -12,6 +12,7 @@ use crate::FORMAT_VERSION_COMMON;
 use crate::checksum::crc32c;
 use crate::error::{FormatError, Structure};
 use crate::field::{put_u32, put_u64, u32_at, u64_at};
+use crate::frame::SECTOR_BYTES;
 use crate::mark::{number_of, numbered};
 use crate::superblock::{CRC_AT, DATA_ZONES_MAX, MAGIC_AT, VERSION_AT, check_start};
 use crate::units::{BLOCK_BYTES, Zone};
@@ -22,6 +23,7 @@ const ENTRY_MAGIC: u64 = u64::from_le_bytes(*b"TAMIS-UE");
 pub(crate) const SUPERBLOCK_CRC_AT: usize = 16;
 pub(crate) const JOURNAL_CRC_AT: usize = 20;
 pub(crate) const SHORT_COUNT_AT: usize = 24;
+#[cfg(test)]
 pub(crate) const START_ZERO_AT: usize = 28;
 pub(crate) const SHORT_AT: usize = 32;
 pub(crate) const START_REST_AT: usize = SHORT_AT + SHORT_BYTES * SHORT_MAX;
@@ -35,11 +37,17 @@ pub(crate) const ZONE_AT: usize = 16;
 pub(crate) const LENGTH_AT: usize = 20;
 pub(crate) const OFFSET_AT: usize = 24;
 pub(crate) const OLD_CRC_AT: usize = 32;
-pub(crate) const NEW_CRC_AT: usize = 36;
+#[cfg(test)]
+pub(crate) const ENTRY_ZERO_AT: usize = 36;
 pub(crate) const NUMBER_AT: usize = 40;
-pub(crate) const ENTRY_REST_AT: usize = 48;
+pub(crate) const NEW_CRCS_AT: usize = 48;
+pub(crate) const ENTRY_REST_AT: usize = NEW_CRCS_AT + CRC_BYTES * UNDO_SECTORS;
+const CRC_BYTES: usize = 4;
 
-const _: () = assert!(START_REST_AT <= BLOCK_BYTES);
+/// Sectors of a block: each is written whole or not at all.
+pub const UNDO_SECTORS: usize = BLOCK_BYTES / SECTOR_BYTES as usize;
+
+const _: () = assert!(START_REST_AT <= BLOCK_BYTES && ENTRY_REST_AT <= BLOCK_BYTES);
 
 /// The first block of an undo file: the store as it was before the repair.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -108,8 +116,17 @@ pub struct UndoEntry {
     pub length_bytes: u32,
     /// Checksum of what stood there: of the bytes behind this block.
     pub old_crc: u32,
-    /// Checksum of what the repair wrote there.
-    pub new_crc: u32,
+    /// Checksums of the sectors of the first block of what the repair wrote there.
+    pub new_crcs: [u32; UNDO_SECTORS],
+}
+
+/// Checksums of the sectors of the first block of some bytes; 0 where there are none.
+#[must_use]
+pub fn sector_crcs(bytes: &[u8]) -> [u32; UNDO_SECTORS] {
+    let mut crcs = [0; UNDO_SECTORS];
+    let sectors = bytes.chunks_exact(SECTOR_BYTES as usize);
+    crcs.iter_mut().zip(sectors).for_each(|(crc, sector)| *crc = crc32c(sector));
+    crcs
 }
 
 impl UndoEntry {
@@ -121,8 +138,10 @@ impl UndoEntry {
         put_u32(&mut block, LENGTH_AT, self.length_bytes);
         put_u64(&mut block, OFFSET_AT, self.offset_bytes);
         put_u32(&mut block, OLD_CRC_AT, self.old_crc);
-        put_u32(&mut block, NEW_CRC_AT, self.new_crc);
         put_u64(&mut block, NUMBER_AT, self.number);
+        for (number, crc) in self.new_crcs.iter().enumerate() {
+            put_u32(&mut block, NEW_CRCS_AT + number * CRC_BYTES, *crc);
+        }
         sealed(block, ENTRY_MAGIC)
     }
 
@@ -149,7 +168,7 @@ impl UndoEntry {
             offset_bytes,
             length_bytes,
             old_crc: u32_at(block, OLD_CRC_AT),
-            new_crc: u32_at(block, NEW_CRC_AT),
+            new_crcs: std::array::from_fn(|number| u32_at(block, NEW_CRCS_AT + number * CRC_BYTES)),
         })
     }
 }
@@ -169,7 +188,7 @@ fn zone_at(block: &[u8], at: usize) -> Result<Zone, FormatError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{UndoEntry, UndoStart};
+    use super::{UndoEntry, UndoStart, sector_crcs};
     use crate::units::{BLOCK_BYTES, Zone};
 
     fn each_bit_counts(block: &[u8; BLOCK_BYTES], is_sound: impl Fn(&[u8]) -> bool) {
@@ -193,7 +212,7 @@ mod tests {
             offset_bytes: 8192,
             length_bytes: 4096,
             old_crc: 1,
-            new_crc: 2,
+            new_crcs: sector_crcs(&[7; BLOCK_BYTES]),
         };
         assert_eq!(UndoEntry::decode(&entry.encode()), Ok(entry));
         each_bit_counts(&entry.encode(), |block| UndoEntry::decode(block).is_ok());

@@ -53,6 +53,9 @@ Examples:
   tamis check /srv/store --repair --without-volume huge
       more of a volume is lost than the tables have room to say: it goes, and
       the others are mended
+  tamis check /srv/store --undo /srv/store/repair.undo
+      the store is as it was before the repair that wrote this file, even if
+      that was cut off; not once it has been opened since
 Reads all tables, containers and counts, and the indexes of all buckets, and
 changes nothing. Exit code 0 means sound, 5 means that damage was found; each
 piece is named with what it affects: volumes, chunks and bytes. With --repair
@@ -60,7 +63,7 @@ the tables are made again from what is intact: reference counts, Hash-PBN and
 PBN-PBA tables, free PBNs, container table, directories, roots, and files that
 were cut short. Chunks that nothing can bring back stay errors when they are
 read, until they are written again. Nothing is overwritten before all is written
-again. A bucket with faults gets a new index of all records that can be read,
+again, and what stood there is kept in a file. A bucket with faults gets a new index of all records that can be read,
 and what is lost is named. Exit code 8 means that all is well again, 9 that
 something is lost, 5 that damage is left which no repair mends, or that the
 store could not be repaired and is as it was (but that a file which was cut
@@ -79,6 +82,13 @@ pub(crate) struct CheckArgs {
     /// say what of it is lost; may be given several times
     #[arg(long, value_name = "VOLUME[@SNAPSHOT]", requires = "repair")]
     pub(crate) without_volume: Vec<String>,
+    /// Where a repair keeps what it overwrites; the file must not be there [default: repair.undo in
+    /// the store's directory, or the next such name]
+    #[arg(long, value_name = "FILE", requires = "repair")]
+    pub(crate) undo_file: Option<PathBuf>,
+    /// Take the repair back that wrote this file
+    #[arg(long, value_name = "FILE", conflicts_with = "repair")]
+    pub(crate) undo: Option<PathBuf>,
     /// Memory for pages of the tables, at least 64M: a check is faster where all of them fit;
     /// auto is 1G, or half of what the machine or its control group has where that is less;
     /// beside it come about 50 bytes for each stored chunk, twice that where there is damage

@@ -1,10 +1,10 @@
 //! `tamis check`: every invariant of a closed store. It changes nothing, unless it shall repair.
 
 use admin::{Control, GetStatus};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use disk::{CreateFilesError, LongerZone, ZoneName};
+use disk::{CreateFilesError, LongerZone, UndoDisk, ZoneName};
 use engine::{CheckReport, GivenUp, OpenError, Problem, RepairError, RepairReport};
 use format::units::Zone;
 use serde::Serialize;
@@ -23,6 +23,7 @@ mod bucket_repair;
 mod bucket_report;
 mod buckets;
 mod outcome;
+mod undo;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -48,12 +49,19 @@ struct Repaired {
     /// What a check finds afterwards.
     #[serde(serialize_with = "admin::json::serialize")]
     left: Vec<Problem>,
+    /// Where what it overwrote is kept; none where nothing was overwritten, or where the store has
+    /// changed since.
+    #[serde(serialize_with = "undo::as_text")]
+    undo_file: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
     if let Some(mut server) = control::connect(&args.store)? {
         let pid = server.ask(GetStatus {})?.pid;
         return Err(CliError::ServedNoCheck { store: args.store.clone(), pid });
+    }
+    if let Some(file) = &args.undo {
+        return undo::take_back(args, file);
     }
     let (mut stages, mut longer) = (Stages::default(), Vec::new());
     let report = match check(args, &mut stages) {
@@ -72,15 +80,17 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
     let mut repaired =
         if mendable { Some(repair(args, &report, &mut stages, longer)?) } else { None };
     let mut left = repaired.as_ref().map_or(&report.problems, |repaired| &repaired.left).clone();
-    let buckets = buckets(args, &mut left, &mut stages)?;
+    let (buckets, is_changed) = buckets(args, &mut left, &mut stages)?;
     if let Some(repaired) = &mut repaired {
         repaired.left.clone_from(&left);
+        // A bucket is repaired as it is written to, and that is not taken back.
+        repaired.undo_file.take_if(|_| is_changed);
     }
     let outcome = outcome::of(args.repair, &report, repaired.as_ref(), &left, &buckets);
     match (args.format.json, &repaired) {
         (true, _) => print_json(&report, repaired, buckets, stages.finish())?,
         (false, repaired) => {
-            repaired.as_ref().map_or(Ok(()), print_repair)?;
+            repaired.as_ref().map_or(Ok(()), |one| print_repair(args, one))?;
             bucket_report::print(&buckets)?;
         }
     }
@@ -93,24 +103,25 @@ fn is_lost(problem: &Problem) -> bool {
 }
 
 /// Checks the buckets of a store that has no problem but `lost` chunks, and repairs them if asked
-/// to. A new index does not name chunks that are lost, so `lost` is what is lost then.
+/// to, which tells whether the store was written to. A new index does not name chunks that are lost, so `lost` is what is lost then.
 fn buckets(
     args: &CheckArgs,
     lost: &mut Vec<Problem>,
     stages: &mut Stages,
-) -> Result<Vec<bucket_report::Checked>, CliError> {
+) -> Result<(Vec<bucket_report::Checked>, bool), CliError> {
     if !lost.iter().all(is_lost) {
-        return Ok(Vec::new()); // The store's own damage comes first.
+        return Ok((Vec::new(), false)); // The store's own damage comes first.
     }
+    let mut is_changed = false;
     let mut found = buckets::check(&args.store, args.memory, lost, stages)?;
     if args.repair {
         let (store, memory_bytes) = (&args.store, args.memory);
-        let is_changed = bucket_repair::repair(store, memory_bytes, lost, &mut found, stages)?;
+        is_changed = bucket_repair::repair(store, memory_bytes, lost, &mut found, stages)?;
         if is_changed && !lost.is_empty() {
             *lost = check(args, stages)?.problems;
         }
     }
-    Ok(found)
+    Ok((found, is_changed))
 }
 
 fn check(args: &CheckArgs, stages: &mut Stages) -> Result<CheckReport, CliError> {
@@ -150,9 +161,14 @@ fn repair(
         volumes: &args.without_volume,
         journal_from_bytes: longer.iter().find(is_journal).map(LongerZone::before_bytes),
     };
-    let repaired = engine::repair_without(files.disk, &given_up, show);
+    let undo = undo::file_for(args, &longer)?;
+    let disk = Box::new(UndoDisk::new(files.disk, &undo));
+    let repaired = engine::repair_without(disk, &given_up, show);
+    let undo_file = undo::kept(&undo);
     let report = repaired.inspect_err(|error| {
-        if changed_nothing(error) {
+        if let Some(file) = &undo_file {
+            output::say(undo::way_back(&args.store, file));
+        } else if changed_nothing(error) {
             cut_back(longer);
         }
     })?;
@@ -166,7 +182,7 @@ fn repair(
         }
     }
     let left = check(args, stages)?.problems;
-    Ok(Repaired { report, left })
+    Ok(Repaired { report, left, undo_file })
 }
 
 /// Whether an error says so.
@@ -291,8 +307,8 @@ fn print_problems(problems: &[Problem]) -> Result<(), CliError> {
     if affected.is_empty() { Ok(()) } else { output::print_line(affected) }
 }
 
-fn print_repair(repaired: &Repaired) -> Result<(), CliError> {
-    let Repaired { report, left } = repaired;
+fn print_repair(args: &CheckArgs, repaired: &Repaired) -> Result<(), CliError> {
+    let Repaired { report, left, undo_file } = repaired;
     output::print_line(format_args!(
         "repaired: {} of tables and {} written again",
         counted(report.pages_written, "page"),
@@ -301,5 +317,8 @@ fn print_repair(repaired: &Repaired) -> Result<(), CliError> {
             count => format!("{} directories", human_count(count)),
         },
     ))?;
+    if let Some(file) = undo_file {
+        output::print_sentence(undo::way_back(&args.store, file))?;
+    }
     print_problems(left)
 }

@@ -89,6 +89,7 @@ impl CliError {
             Self::Repaired { .. } => Exit::Repaired,
             Self::RepairedWithLosses { .. } => Exit::RepairedWithLosses,
             Self::Repair(error) => exit_of_repair(error),
+            Self::Undo(error) => exit_of_undo(error),
             Self::NoRoomToLengthen { .. } => Exit::NoSpace,
             Self::CreateFiles(error) => exit_of_create(error),
             Self::Stdin(source)
@@ -244,6 +245,15 @@ fn exit_of_refusal(kind: RefusalKind) -> Exit {
         RefusalKind::Damaged => Exit::Damage,
         RefusalKind::InUse => Exit::InUse,
         RefusalKind::Failed => Exit::Failed,
+    }
+}
+
+fn exit_of_undo(error: &disk::UndoError) -> Exit {
+    match error {
+        disk::UndoError::File(error) => exit_of_io(&error.source),
+        disk::UndoError::Damaged(_) => Exit::Damage,
+        disk::UndoError::Changed(_) => Exit::Exists,
+        _ => Exit::Failed,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use disk::ZoneName;
+use disk::{ErrorClass, ZoneName};
 use engine::{OpenError, PlanError, Problem, RepairError, RequestError};
 use format::units::Zone;
 use nbd::NbdError;
@@ -94,6 +94,9 @@ fn without_zone(zone: Zone) -> String {
 pub(super) fn of_repair(error: &RepairError) -> String {
     match error {
         RepairError::TooMuchLost { .. } => ": `--without-volume NAME` does".to_owned(),
+        RepairError::Write(error) if error.class() == ErrorClass::NoSpace => {
+            "; --undo-file FILE keeps what is overwritten in another place".to_owned()
+        }
         // It has looked.
         RepairError::Open(error) if loses_superblock(error) => String::new(),
         RepairError::Open(error) => of_open(error),

@@ -235,3 +235,36 @@ fn a_journal_that_was_cut_short_within_what_was_written_is_a_loss() {
         tamis(&format!("check {store}")).ok();
     }
 }
+
+/// As e2undo does for e2fsck.
+#[test]
+fn a_repair_is_taken_back_until_the_store_is_used() {
+    let folder = Folder::new();
+    let (store, _) = filled(&folder);
+    zone(&folder, "data").write_all_at(&[0; 8192], 1 << 20).unwrap();
+    let journal = zone(&folder, "journal");
+    journal.set_len(journal.metadata().unwrap().len() - 5000).unwrap();
+    let files =
+        ["superblock", "journal", "tables", "data"].map(|name| folder.join("store").join(name));
+    let bytes = || files.each_ref().map(|file| fs::read(file).unwrap());
+    let before = bytes();
+    let undo = format!("check {store} --undo {store}/repair.undo");
+    tamis(&undo).fails(3, "repair.undo");
+    let repaired = tamis(&format!("check {store} --repair --json"));
+    assert_eq!(repaired.code, Some(9), "{repaired:?}");
+    assert_eq!(repaired.json()["repair"]["undo_file"], format!("{store}/repair.undo"));
+    assert!(bytes() != before);
+    let undone = tamis(&format!("{undo} --json")).ok();
+    assert_eq!(undone.json()["undone"], format!("{store}/repair.undo"));
+    assert!(bytes() == before);
+    // Nothing is kept twice in one file.
+    let again = tamis(&format!("check {store} --repair"));
+    assert_eq!(again.code, Some(9), "{again:?}");
+    assert!(again.out.contains(&format!("--undo {store}/repair.undo.2")), "{again:?}");
+    let taken = format!("check {store} --repair --undo-file {store}/repair.undo");
+    zone(&folder, "data").write_all_at(&[0; 8192], 2 << 20).unwrap();
+    tamis(&taken).fails(1, "repair.undo");
+    tamis(&format!("check {store} --undo {store}/journal")).fails(5, "not the undo file");
+    tamis(&format!("volume create {store} w --size 1M")).ok();
+    tamis(&format!("check {store} --undo {store}/repair.undo.2")).fails(7, "opened or repaired");
+}

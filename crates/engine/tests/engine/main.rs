@@ -54,6 +54,7 @@ mod stand;
 mod stops;
 mod threads;
 mod two_hits;
+mod undo;
 mod unreadable;
 mod unsynced;
 mod vectors;

@@ -248,7 +248,8 @@ fn undo_start() -> Layout {
 
 fn undo_entry() -> Layout {
     use crate::undo::{
-        ENTRY_REST_AT, LENGTH_AT, NEW_CRC_AT, NUMBER_AT, OFFSET_AT, OLD_CRC_AT, ZONE_AT,
+        ENTRY_REST_AT, ENTRY_ZERO_AT, LENGTH_AT, NEW_CRCS_AT, NUMBER_AT, OFFSET_AT, OLD_CRC_AT,
+        ZONE_AT,
     };
     let fields = vec![
         (superblock::MAGIC_AT, "magic"),
@@ -258,8 +259,9 @@ fn undo_entry() -> Layout {
         (LENGTH_AT, "length"),
         (OFFSET_AT, "offset"),
         (OLD_CRC_AT, "old checksum"),
-        (NEW_CRC_AT, "new checksum"),
+        (ENTRY_ZERO_AT, "zero"),
         (NUMBER_AT, "number"),
+        (NEW_CRCS_AT, "new checksums"),
         (ENTRY_REST_AT, "zero"),
     ];
     Layout { title: "Entry of an undo file", length_bytes: BLOCK_BYTES, fields }
