@@ -63,11 +63,11 @@ the tables are made again from what is intact: reference counts, Hash-PBN and
 PBN-PBA tables, free PBNs, container table, directories, roots, and files that
 were cut short. Chunks that nothing can bring back stay errors when they are
 read, until they are written again. Nothing is overwritten before all is written
-again, and what stood there is kept in a file. A bucket with faults gets a new index of all records that can be read,
-and what is lost is named. Exit code 8 means that all is well again, 9 that
-something is lost, 5 that damage is left which no repair mends, or that the
-store could not be repaired and is as it was (but that a file which was cut
-short has its length again).")]
+again, and what stood there is kept in a file. A bucket with faults gets a new
+index of all records that can be read, and what is lost is named. Exit code 8
+means that all is well again, 9 that something is lost, 5 that damage is left
+which no repair mends, or that the store could not be repaired and is as it was
+(but that a file which was cut short has its length again).")]
 pub(crate) struct CheckArgs {
     /// Directory of the store
     pub(crate) store: PathBuf,

@@ -318,7 +318,7 @@ fn print_repair(args: &CheckArgs, repaired: &Repaired) -> Result<(), CliError> {
         },
     ))?;
     if let Some(file) = undo_file {
-        output::print_sentence(undo::way_back(&args.store, file))?;
+        output::print_line(undo::way_back(&args.store, file))?;
     }
     print_problems(left)
 }

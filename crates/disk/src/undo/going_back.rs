@@ -2,7 +2,7 @@
 //!
 //! It is asked first whether the store is as the repair left it, or as a repair or an undo that was
 //! cut off did. Superblock and journal tell: with the old bytes of what the file holds laid over
-//! them they must be what the file's start says, since whoever opens a store to write appends a
+//! them they must be what the file's start says, since an opening for writing appends a
 //! record; and each sector of the superblock must be one that stood there or that the repair wrote.
 //!
 //! Zone superblock goes back first. From then on the roots of before stand, and a repair overwrites
@@ -32,7 +32,10 @@ pub enum UndoError {
     #[error(transparent)]
     File(#[from] FileError),
     /// It is another kind of file, or damaged.
-    #[error("{} is not the undo file of a repair, or it is damaged: nothing was changed", .0.display())]
+    #[error(
+        "{} is not the undo file of a repair, or it is damaged: nothing was changed",
+        .0.display()
+    )]
     Damaged(PathBuf),
     /// The store is not as the repair left it.
     #[error(

@@ -1,5 +1,5 @@
-//! A repair is taken back: whenever it or the undo was cut off, the store is what it was before, byte
-//! for byte.
+//! A repair is taken back: whenever it or the undo was cut off, the store is what it was before,
+//! byte for byte.
 
 use std::fs;
 use std::path::PathBuf;
