@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use parquet_footer::{Asked, Filter, footer_range, needed_ranges};
 
-/// Columns and filter, each up to a zero byte; then the file, of which the end is its footer.
+// Columns and filter, each up to a zero byte; then the file, of which the end is its footer.
 fuzz_target!(|input: &[u8]| {
     let mut parts = input.splitn(3, |byte| *byte == 0);
     let mut text = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();

@@ -3,6 +3,7 @@
 mod copies;
 mod repairs;
 mod tenants;
+mod upkeep;
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -265,6 +265,8 @@ class EmbeddedBucket(Bucket):
 
 
 class _EmbeddedReading(Reading):
+    is_far = False
+
     def __init__(self, reader: "_tamis.Reader") -> None:
         self._reader = reader
         self.info = _info(reader.info)

@@ -52,6 +52,8 @@ class Reading(ABC):
     """An object that is read, as it was when it was opened, whatever happens to its key."""
 
     info: ObjectInfo
+    is_far = True
+    """Whether each read is a trip to a server, so that many ranges are worth one call."""
 
     @abstractmethod
     def read(self, offset: int = 0, length: Optional[int] = None) -> bytes:

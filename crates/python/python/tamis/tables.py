@@ -6,8 +6,10 @@ How a table is written decides what its versions share (docs/decisions/070). The
 * no dictionaries, whose numbers change with the order of values;
 * no compression: the store compresses each page after it has looked for its duplicates.
 
-A read asks for the end of the object first, which holds the footer of most tables; then for all
-bytes of the columns and row groups that it needs, in one call. A server of Tamis chooses row groups
+A read asks for the end of the object first, which holds the footer of most tables; then a server is
+asked for all bytes of the columns and row groups that are needed, in one call. The engine in this
+process is asked for each column when pyarrow comes to it: one is decoded while the next is read,
+and memory of one serves the next (docs/measurements/053). A server of Tamis chooses row groups
 itself and sends both in one answer (`near.py`). What it sends is looked at here as bytes that came
 early: which row groups are read is decided here, and what did not come is fetched.
 """
@@ -121,7 +123,8 @@ def _read(
         if metadata.row_group(group).num_rows
         and _may_match(metadata.row_group(group), alternatives)
     ]
-    file.bring(_ranges(metadata, groups, set(needed)))
+    if file.is_far:
+        file.bring(_ranges(metadata, groups, set(needed)))
     table = parquet.read_row_groups(groups, columns=needed)
     if expression is not None:
         table = table.filter(expression)
@@ -221,6 +224,7 @@ class _SparseFile(io.RawIOBase):
     def __init__(self, reading: "Reading", parts: Sequence[Tuple[int, Buffer]]) -> None:
         self._reading = reading
         self.key = reading.info.key
+        self.is_far = reading.is_far
         self._at = 0
         self._starts: List[int] = []
         self._parts: List[Buffer] = []
@@ -270,20 +274,24 @@ class _SparseFile(io.RawIOBase):
         return self._at
 
     def read(self, size: int = -1) -> bytes:
+        return bytes(self.read_buffer(size))
+
+    def read_buffer(self, size: int = -1) -> memoryview:
+        """As `read`, without a copy of what is here: pyarrow asks for this where it is."""
         left = max(0, self._reading.info.size - self._at)
         length = left if size is None or size < 0 else min(size, left)
         at = self._place(self._at, length)
         if at is None:
-            found = self._reading.read(self._at, length)
+            found = memoryview(self._reading.read(self._at, length))
         else:
             offset = self._at - self._starts[at]
-            found = bytes(self._parts[at][offset : offset + length])
+            found = memoryview(self._parts[at])[offset : offset + length]
         self._at += len(found)
         return found
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
-        found = self.read(len(view))
+        found = self.read_buffer(len(view))
         view[: len(found)] = found
         return len(found)
 
