@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     };
     println!("cargo:rustc-cfg=verilator");
-    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let own = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?);
     let rtl = own.join("../../rtl");
     println!("cargo:rerun-if-changed={}", rtl.display());
     println!("cargo:rerun-if-changed={}", own.join("shim").display());

@@ -8,6 +8,7 @@
 //! Four things take long or are seldom wanted, and are asked for one by one: line coverage,
 //! simulation with real SHA3 cores, an image through hardware and store, and the pictures alone.
 
+mod areas;
 mod coverage;
 mod diagram;
 mod pictures;
@@ -33,7 +34,7 @@ usage: cargo xtask rtl                 lint, proofs, pictures, figures
        cargo xtask rtl --image FILE    a disk's image through the hardware and into a store";
 /// SHA3 cores of the hash group as it is synthesized.
 const CORES: &str = "COSIM_CORES=64";
-/// Sources of DedupCore in `rtl/`, packages first, and its top.
+/// Sources of DedupCore in `rtl/`, packages first, without its top.
 const DEDUP_CORE: [&str; 14] = [
     "sha3/keccak_round.sv",
     "sha3/sha3_256.sv",
@@ -51,15 +52,8 @@ const DEDUP_CORE: [&str; 14] = [
     "dedup_core/hash_group.sv",
 ];
 
-/// A module that is synthesized by itself, with the parameters it gets.
-const SYNTHESIZED: [(&str, &str); 6] = [
-    ("sha3_256", ""),
-    ("bch_encoder", ""),
-    ("lookup_fsm", ""),
-    ("bucket_locks", "-chparam FSMS 6"),
-    ("free_indices", ""),
-    ("instruction_issuer", ""),
-];
+/// The top of DedupCore.
+const DEDUP_CORE_TOP: &str = "dedup_core/dedup_core.sv";
 
 /// A module that is proved with `proofs/MODULE_proof.sv`, and the cycles.
 const PROVED: [(&str, u32); 2] = [("bucket_locks", 14), ("free_indices", 11)];
@@ -69,11 +63,21 @@ pub(crate) fn run(root: &Path, arguments: &[&str]) -> Result<(), Failure> {
     match arguments {
         [] => run_all(root),
         ["--pictures"] => pictures::draw_all(root, &DEDUP_CORE),
-        ["--coverage"] => count_lines(root),
-        ["--real-cores"] => simulate(root, &[CORES], &["--test", "real_cores"], &["--nocapture"]),
-        ["--image", image] => take_image(root, image),
+        ["--coverage"] => verilator().and_then(|()| count_lines(root)),
+        ["--real-cores"] => verilator()
+            .and_then(|()| simulate(root, &[CORES], &["--test", "real_cores"], &["--nocapture"])),
+        ["--image", image] => verilator().and_then(|()| take_image(root, image)),
         _ => Err(Failure::Usage { text: USAGE }),
     }
+}
+
+/// A simulation that is asked for by name needs Verilator: without it `cosim` has no tests, and all
+/// of them pass.
+fn verilator() -> Result<(), Failure> {
+    if clients::missing(&["verilator"]).is_empty() {
+        return Ok(());
+    }
+    Err(Failure::unmet("the program `verilator` (Debian package `verilator`)", "none"))
 }
 
 /// Runs everything and writes the page.
@@ -110,7 +114,7 @@ fn lint(root: &Path) -> Result<(), Failure> {
         program.args(sources.iter().copied()).show()
     };
     verilator("bch_encoder", &["bch/bch_encoder.sv"])?;
-    verilator("dedup_core", &[DEDUP_CORE.as_slice(), &["dedup_core/dedup_core.sv"]].concat())
+    verilator("dedup_core", &[DEDUP_CORE.as_slice(), &[DEDUP_CORE_TOP]].concat())
 }
 
 fn prove(root: &Path) -> Result<Counts, Failure> {
@@ -186,11 +190,7 @@ fn take_image(root: &Path, image: &str) -> Result<(), Failure> {
 fn write_page(root: &Path) -> Result<(), Failure> {
     let example = ["run", "--quiet", "-p", "cosim", "--example", "measure"];
     let figures = Program::new("cargo").folder(root).args(example).output()?;
-    let mut areas = String::from("## Areas, Yosys 0.23 `synth_xilinx -family xcup`\n\n");
-    areas += "| module | LUT | FF | CARRY4 | RAM |\n|---|---|---|---|---|\n";
-    for (module, parameters) in SYNTHESIZED {
-        areas += &area(root, module, parameters)?;
-    }
+    let areas = areas::section(root)?;
     let page = root.join(PAGE);
     let text = fs::read_to_string(&page).map_err(Failure::file(&page))?;
     let (head, _) = text.split_once(MADE).unwrap_or((&text, ""));
@@ -200,20 +200,3 @@ fn write_page(root: &Path) -> Result<(), Failure> {
 
 /// What stands above the part of the page that is made.
 const MADE: &str = "<!-- made by `cargo xtask rtl` -->";
-
-fn area(root: &Path, module: &str, parameters: &str) -> Result<String, Failure> {
-    let sources = [DEDUP_CORE.as_slice(), &["bch/bch_encoder.sv"]].concat().join(" ");
-    let script = format!(
-        "read_verilog -sv -Idedup_core {sources}; hierarchy -top {module} {parameters}; \
-         chformal -remove; synth_xilinx -family xcup -noiopad -flatten -top {module}; stat"
-    );
-    let told = yosys(root, &script)?;
-    let (_, last) = told.rsplit_once("Number of cells").unwrap_or(("", ""));
-    let count = |starts: &str| -> u64 {
-        let cells = last.lines().filter_map(|line| line.trim().split_once(' '));
-        let matching = cells.filter(|(name, _)| name.starts_with(starts));
-        matching.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum()
-    };
-    let (lut, ff, ram) = (count("LUT"), count("FD"), count("RAM"));
-    Ok(format!("| `{module}` | {lut} | {ff} | {} | {ram} |\n", count("CARRY")))
-}

@@ -1,8 +1,9 @@
 //! What DedupCore takes, in cycles of its model: the tables of `docs/measurements/054-rtl.md`.
 //!
-//! `cargo run -p cosim --example measure` prints them; `cargo xtask rtl` writes the page. The
-//! experiments are those of chapter 5 of the report: 32,768 buckets, 8 pages a bucket when full,
-//! batches of 16,384 operations, of 16 for latency.
+//! `cargo run -p cosim --example measure` prints them all, with targets behind it (`-- D5 D6`)
+//! those of the targets; `cargo xtask rtl` writes the page. The experiments are those of chapter 5
+//! of the report: 32,768 buckets, 8 pages a bucket when full, batches of 16,384 operations, of 16
+//! for latency.
 
 #[cfg(not(verilator))]
 fn main() {
@@ -11,7 +12,7 @@ fn main() {
 
 #[cfg(verilator)]
 fn main() {
-    tables::print_all();
+    tables::print_wanted();
 }
 
 #[cfg(verilator)]
@@ -75,12 +76,23 @@ mod tables {
         (0..BATCH).map(|content| spread((1 << 32) + content))
     }
 
-    pub(super) fn print_all() {
-        fsms();
-        worst_case();
-        by_share();
-        latency();
-        filters();
+    /// Each target with what prints its table.
+    const TABLES: [(&str, fn()); 5] =
+        [("D4", fsms), ("D5", worst_case), ("D6", by_share), ("D7", latency), ("D8", filters)];
+
+    pub(super) fn print_wanted() {
+        let wanted: Vec<String> = std::env::args().skip(1).collect();
+        let is_wanted = |target: &str| wanted.is_empty() || wanted.iter().any(|one| one == target);
+        let tables = TABLES.iter().filter(|(target, _)| is_wanted(target));
+        tables.for_each(|(_, print)| print());
+    }
+
+    /// Dispatch in the words of a table and in those of the model.
+    fn dispatch(ready: bool) -> (&'static str, Dispatch) {
+        match ready {
+            true => ("any idle", Dispatch::Ready),
+            false => ("in turn", Dispatch::Ordered),
+        }
     }
 
     fn fsms() {
@@ -94,10 +106,7 @@ mod tables {
             let write = gb_per_s(pace(core(), Op::Write, old(1, FULL)));
             let erase = CLOCK_MHZ / pace(core(), Op::Erase, old(2, FULL));
             let read = CLOCK_MHZ / pace(core(), Op::Read, old(3, FULL));
-            let (word, dispatch) = match ready {
-                true => ("any idle", Dispatch::Ready),
-                false => ("in turn", Dispatch::Ordered),
-            };
+            let (word, dispatch) = dispatch(ready);
             let machines = usize::from(fsms);
             let write_model = insertion_gb(machines, dispatch);
             let erase_model = deletion_gb(machines, dispatch) * 1000.0 / 4096.0;
@@ -109,39 +118,57 @@ mod tables {
         println!();
     }
 
+    /// FSMs, filter, dispatch to any idle one.
+    const WORST_CASES: [(u8, bool, bool); 9] = [
+        (4, false, true),
+        (4, true, true),
+        (6, false, true),
+        (6, true, true),
+        (6, false, false),
+        (6, true, false),
+        (8, false, true),
+        (8, true, true),
+        (8, true, false),
+    ];
+
     fn worst_case() {
         println!("## New pages into the last 16,384 places (D5)\n");
-        println!("| FSMs | filter | GB/s | of {REPORT_GB_PER_S} | model |");
-        println!("|---|---|---|---|---|");
+        println!("| FSMs | dispatch | filter | GB/s | of {REPORT_GB_PER_S} | model |");
+        println!("|---|---|---|---|---|---|");
         let nearly = table(FULL - BATCH);
-        for (fsms, bloom) in [(4, false), (4, true), (6, false), (6, true), (8, false), (8, true)] {
-            let core = Core::with_table(settings(fsms, bloom), &nearly);
-            let rate = gb_per_s(pace(core, Op::Write, new()));
+        for (fsms, bloom, ready) in WORST_CASES {
+            let settings = Settings { ready, ..settings(fsms, bloom) };
+            let rate = gb_per_s(pace(Core::with_table(settings, &nearly), Op::Write, new()));
             let share = 100.0 * (rate / REPORT_GB_PER_S - 1.0);
-            let machines = usize::from(fsms);
-            let engine = Engine { machines, filters: bloom, dispatch: Dispatch::Ready };
+            let (turn, dispatch) = dispatch(ready);
+            let engine = Engine { machines: usize::from(fsms), filters: bloom, dispatch };
             let loss = worst_loss_percent(&engine, 100);
             let word = if bloom { "yes" } else { "no" };
-            println!("| {fsms} | {word} | {rate:.2} | {share:+.0} % | {:+.0} % |", -loss);
+            println!("| {fsms} | {turn} | {word} | {rate:.2} | {share:+.0} % | {:+.0} % |", -loss);
         }
         println!();
     }
 
     fn by_share() {
         println!("## By share of old pages, GB/s (D6)\n");
-        println!("| old pages | 6 FSMs, no filter | 6 with filter | 8 with filter |");
-        println!("|---|---|---|---|");
+        println!(
+            "| old pages | 6 FSMs, no filter | 6 with filter | 6 with, in turn | 8 with filter |"
+        );
+        println!("|---|---|---|---|---|");
         let nearly = table(FULL - BATCH);
         for percent in [0, 20, 40, 60, 80, 100] {
-            let rates = [(6, false), (6, true), (8, true)].map(|(fsms, bloom)| {
+            let cores = [(6, false, true), (6, true, true), (6, true, false), (8, true, true)];
+            let rates = cores.map(|(fsms, bloom, ready)| {
                 let mut dice = Dice::new(7);
                 let pages = new().map(|digest| {
                     let old = spread(dice.below(FULL - BATCH));
                     if dice.below(100) < percent { old } else { digest }
                 });
-                gb_per_s(pace(Core::with_table(settings(fsms, bloom), &nearly), Op::Write, pages))
+                let settings = Settings { ready, ..settings(fsms, bloom) };
+                gb_per_s(pace(Core::with_table(settings, &nearly), Op::Write, pages))
             });
-            println!("| {percent} % | {:.2} | {:.2} | {:.2} |", rates[0], rates[1], rates[2]);
+            let [plain, filtered, in_turn, eight] = rates;
+            println!("| {percent} % | {plain:.2} | {filtered:.2} | {in_turn:.2} | {eight:.2} |");
         }
         println!();
     }

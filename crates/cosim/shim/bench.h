@@ -23,13 +23,22 @@ extern thread_local Failures failures;
 template <class Model, class Inputs, class Outputs>
 struct Bench {
     VerilatedContext context;
-    Model model{&context};
+    Model model{use(context)};
 #if VM_TRACE
     std::unique_ptr<VerilatedVcdC> trace;
 #endif
 
-    void tick(const Inputs* inputs, Outputs* outputs) {
+    // A model is made, run and destroyed with the context that the thread uses: that of another
+    // model may be gone already.
+    static VerilatedContext* use(VerilatedContext& context) {
         Verilated::threadContextp(&context);
+        return &context;
+    }
+
+    ~Bench() { use(context); }
+
+    void tick(const Inputs* inputs, Outputs* outputs) {
+        use(context);
         inputs->drive(model);
         model.clk = 0;
         model.eval();

@@ -3,7 +3,7 @@
 //! A block is five C functions over a pointer that they alone understand, and two structs that both
 //! sides lay out as C does. [`Bench`] owns the pointer: made by `new`, given back once by `free`. A
 //! model is used by one thread at a time, and may be moved between ticks: a shim names its context
-//! to Verilator in each tick.
+//! to Verilator whenever it makes, ticks or drops a model.
 //!
 //! An assertion of the RTL that fails is counted by its shim on this thread; [`Bench::tick`] takes
 //! the count and panics with the place.
@@ -123,7 +123,7 @@ impl<B: Block> Drop for Bench<B> {
     }
 }
 
-// SAFETY: a model holds no thread's own state; its shim tells Verilator the context in each tick.
+// SAFETY: a model holds no thread's own state; its shim tells Verilator the context in each call.
 unsafe impl<B: Block> Send for Bench<B> {}
 
 /// `Failures` of `shim/bench.h`.

@@ -1,12 +1,16 @@
-//! `sha3_256` against the crate `sha3` and FIPS 202's own examples, `bch_encoder` against a plain
-//! division of polynomials and against the fingerprints of `reduce`.
+//! `sha3_256` against the crate `sha3` and FIPS 202's own examples, `bch_encoder` against the zeros
+//! that make a codeword, and both against the fingerprints that the store makes of pages.
 //!
 //! 500 random inputs each; `COSIM_INPUTS=10000` for more.
 
 #![cfg(verilator)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+use blake2::Blake2b;
+use blake2::digest::consts::U10;
 use cosim::{BchEncoder, SECTOR_BYTES, Sha3};
+use engine::FingerprintKind;
+use reduce::Fingerprinter;
 use sha3::{Digest, Sha3_256};
 
 /// A page of the store.
@@ -142,4 +146,23 @@ fn bch_makes_codewords_of_random_sectors_with_spare_bits() {
 fn a_sector_takes_a_cycle_a_word() {
     let found = BchEncoder::new().parity([0; 3], &[0xa5; SECTOR_BYTES], || false);
     assert_eq!(found.cycles, 65 + 1);
+}
+
+/// An index for EaD has ten bytes of BLAKE2b of the parities of a page's sectors.
+#[test]
+fn pages_have_the_fingerprints_of_the_store() {
+    let (mut core, mut encoder, mut dice) = (Sha3::new(), BchEncoder::new(), Dice(4));
+    let store_has =
+        |kind, page: &[u8]| Fingerprinter::new(kind).one(page).expect("the page has data").0;
+    for _ in 0..inputs().div_ceil(20) {
+        let page = dice.bytes(PAGE_BYTES);
+        let digest = core.digest(&page, || false).value;
+        assert_eq!(digest, store_has(FingerprintKind::Sha3_256, &page));
+        let mut key = Blake2b::<U10>::new();
+        for sector in page.as_chunks().0 {
+            key.update(encoder.parity([0; 3], sector, || false).value);
+        }
+        let expected = store_has(FingerprintKind::EccBch, &page);
+        assert_eq!(key.finalize().as_slice(), &expected[..10]);
+    }
 }

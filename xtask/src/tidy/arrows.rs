@@ -104,7 +104,7 @@ const ARROWS: [(&str, &[&str]); 37] = [
             "mutants",
         ],
     ),
-    ("cosim", &["models", "store", "engine"]),
+    ("cosim", &["models", "store", "engine", "reduce"]),
     (
         "cli",
         &[

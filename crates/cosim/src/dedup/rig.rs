@@ -19,8 +19,9 @@ use crate::model::{Bench, Block, DedupInputs, DedupOutputs};
 
 /// Cycles of a command of the device: 20 us at 250 MHz are 5,000; fewer show hazards sooner.
 const DEVICE_CYCLES: u64 = 200;
-/// Cycles without an answer after which the core counts as stuck.
-const PATIENCE_CYCLES: u64 = 200_000;
+/// Cycles without an answer after which the core counts as stuck: four pages through a hash core
+/// of the report's, in turn.
+const PATIENCE_CYCLES: u64 = 20_000;
 /// Words of an entry's line behind its digest.
 const COUNT_WORD: usize = 8;
 const INDEX_WORD: usize = 9;
