@@ -57,10 +57,11 @@ pub(super) fn section(root: &Path) -> Result<String, Failure> {
     let (luts, block_rams) = CARD;
     text += &format!(
         "\nThe last row is {:.1} % of the LUTs and {:.1} % of the block RAMs of a u55c (1,303,680 \
-         and 2,016); lanes have {:.0} % of its LUTs. The report's whole system, with what moves \
-         its data over PCIe, has 42.3 % of the card's CLBs and 16.3 % of its block RAMs, and its \
-         64 SHA3 cores some 90 % of DedupCore. A CLB is eight LUTs, of which a placed design \
-         leaves some unused, and Yosys is not Vivado: the figures are not of one kind.\n",
+         and 2,016); lanes have {:.0} % of its LUTs. A cell of LUT RAM takes eight LUTs more. The \
+         report's whole system, with what moves its data over PCIe, has 42.3 % of the card's CLBs \
+         and 16.3 % of its block RAMs, and its 64 SHA3 cores some 90 % of DedupCore. A CLB is \
+         eight LUTs, of which a placed design leaves some unused, and Yosys is not Vivado: the \
+         figures are not of one kind.\n",
         share(whole.lut as f64, luts as f64),
         share(whole.block_ram, block_rams),
         share(lanes.lut as f64, whole.lut as f64),
