@@ -12,8 +12,8 @@
 //! Five more stand over any other: [`RetryingDisk`] tries operations again that failed for a
 //! passing reason, [`DelayingDisk`] gives a disk the latency of far storage, [`OverlayDisk`] keeps
 //! in memory what is written, for media that are only read, [`AllocatingDisk`] has room allocated
-//! for sparse files as they fill, [`UndoDisk`] keeps what a repair overwrites. A disk of another kind, over objects or
-//! another machine, needs nothing of this crate but its public face.
+//! for sparse files as they fill, [`UndoDisk`] keeps what a repair overwrites. A disk of another
+//! kind, over objects or another machine, needs nothing of this crate but its public face.
 //!
 //! What every disk promises, and [`conformance`] holds it to:
 //!

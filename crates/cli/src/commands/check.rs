@@ -103,7 +103,8 @@ fn is_lost(problem: &Problem) -> bool {
 }
 
 /// Checks the buckets of a store that has no problem but `lost` chunks, and repairs them if asked
-/// to, which tells whether the store was written to. A new index does not name chunks that are lost, so `lost` is what is lost then.
+/// to, which tells whether the store was written to. A new index does not name chunks that are
+/// lost, so `lost` is what is lost then.
 fn buckets(
     args: &CheckArgs,
     lost: &mut Vec<Problem>,
