@@ -70,7 +70,7 @@ impl WrittenRing {
         ring
     }
 
-    /// Appends, and lets go of the oldest records until there is room.
+    /// Appends; drops the oldest records until there is room.
     fn append(&mut self, writer: &mut Writer, body: Vec<u8>, incarnation: u64) {
         let position = writer.next();
         let durable_sequence = position.sequence - 1;

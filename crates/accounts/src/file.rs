@@ -5,8 +5,8 @@
 //! look-up: identity, size and time of the file as before ─> what was read then; else read again
 //! ```
 //!
-//! So a running server follows every change at once, and a key that was taken back opens nothing
-//! any more.
+//! So a running server follows every change at once, and a key that was taken back is refused
+//! from then on.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -181,7 +181,7 @@ impl Accounts {
         })
     }
 
-    /// Gives an account a new key pair; the one before opens nothing any more.
+    /// Gives an account a new key pair; doors refuse the one before from now on.
     ///
     /// # Errors
     /// [`AccountsError::NoSuchAccount`]; [`AccountsError`] of the file.

@@ -1,5 +1,5 @@
-//! Which sealed containers are compacted, and what that gives back: one answer for whoever chooses
-//! a victim, and for whoever says how full a store is.
+//! Which sealed containers are compacted, and what that gives back: one answer for the
+//! choice of a victim and for the figure of how full a store is.
 //!
 //! A container in which something lives is compacted if enough of it is dead, and if all that lives
 //! in it, with a padding behind each slice, surely fits into one empty container: so collection

@@ -48,7 +48,7 @@ pub struct NewFrame {
     pub fingerprint: Fingerprint,
     /// Bytes of the frame, header included.
     pub length_bytes: u32,
-    /// What whoever says where it is repeats of it.
+    /// The part of its checksum that the tables repeat beside its place.
     pub check: FrameCheck,
 }
 
@@ -181,8 +181,8 @@ impl OpenContainer {
     }
 
     /// As [`Self::append_batch`], with frames that lie in `bytes` from `from` on. They are not
-    /// copied if that can be left to whoever packs the segment, who is told by
-    /// [`WriteBytes::Unpacked`]: for large batches, since their makers' memory is held until then.
+    /// copied if the thread that packs the segment can do it, which [`WriteBytes::Unpacked`] says:
+    /// for large batches, since their makers' memory is held until then.
     ///
     /// # Panics
     /// When `bytes` is shorter than the frames.

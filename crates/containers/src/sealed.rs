@@ -2,8 +2,8 @@
 //!
 //! It stands at the container's very end: entries, then the footer in the last 64 bytes. Without
 //! I/O of its own, in two steps: read the last block and give it to [`footer`], read
-//! [`directory_range`] and give it to [`directory()`]. Whoever has the whole container does both at
-//! once with [`directory_of`].
+//! [`directory_range`] and give it to [`directory()`]. A caller that has the whole container does
+//! both at once with [`directory_of`].
 //!
 //! A footer is not believed on its checksum alone. It has to name this store, this container and
 //! this life of it: where a write was lost or went astray, another sound footer stands.

@@ -3,7 +3,7 @@
 //! Sixteen segments of 256 KiB, made as the fill reaches them:
 //!
 //! ```text
-//! laid --full--> unpacked --packed by whoever has time--+
+//! laid --full--> unpacked --packed by an idle worker---+
 //!   | a small frame, padding, a part to be written      +--> frozen
 //!   +--> filling --full---------------------------------+
 //! ```
@@ -27,7 +27,7 @@ pub(crate) const SEGMENT_BYTES: u32 = 256 << 10;
 const SEGMENTS: usize = (CONTAINER_BYTES / SEGMENT_BYTES) as usize;
 const _: () = assert!(CONTAINER_BYTES.is_multiple_of(SEGMENT_BYTES));
 
-/// Touches the memory of so many containers, so that whoever fills them does not wait for it.
+/// Touches the memory of so many containers, so that no writer waits for it.
 pub fn prepare_memory(containers: usize) {
     AlignedBuf::prepare(SEGMENT_BYTES as usize, containers * SEGMENTS);
 }
@@ -37,7 +37,7 @@ pub fn prepare_memory(containers: usize) {
 pub enum WriteBytes {
     /// As the device takes them.
     Packed(SharedBuf),
-    /// Of a whole segment, which somebody has to pack. Whoever did says so.
+    /// Of a whole segment, which a worker has to pack, and says when it has.
     Unpacked(Arc<Unpacked>),
 }
 

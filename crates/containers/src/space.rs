@@ -15,7 +15,7 @@
 //! ([`Space::close_zone`]).
 //!
 //! The figures are in memory only. The engine opens this with what its tables say, and keeps both
-//! the same. Calls that make no sense (freeing what is free) change nothing: a container that were
+//! the same. Calls that are invalid (freeing what is free) change nothing: a container that were
 //! listed as free twice would be written twice.
 
 pub use crate::compaction::SealedUse;

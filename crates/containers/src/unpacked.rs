@@ -1,8 +1,8 @@
 //! Frames that lie where they were made, in the order in which a segment is to hold them.
 //!
-//! Copying frames together is most of what packing costs, and whoever appends them is the one
-//! thread that everybody waits for. So what comes in large batches is only *laid* into a segment:
-//! noted, and kept by those who made it. When the segment is full, whoever has time packs it.
+//! Copying frames together is most of what packing costs, and the thread that appends them is the
+//! one that all clients wait for. So what comes in large batches is only *laid* into a segment:
+//! noted, and kept by those who made it. When the segment is full, an idle worker packs it.
 
 use disk::{AlignedBuf, SharedBuf};
 use std::fmt::{self, Debug, Formatter};

@@ -59,7 +59,7 @@ impl AlignedBuf {
     }
 
     /// Touches memory for so many buffers of this length and puts it on the shelf, as far as that
-    /// has room: whoever takes one later does not wait for the kernel to find and clear it.
+    /// has room: a caller that takes one later does not wait for the kernel.
     pub fn prepare(length_bytes: usize, buffers: usize) {
         let touched = || {
             let mut buf = Self::new_stale(length_bytes);

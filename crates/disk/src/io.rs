@@ -81,8 +81,8 @@ pub trait Disk: Send {
     fn in_flight(&self) -> usize;
 
     /// Takes zones that were added, and the lengths that zones have by now. The implementation
-    /// prepared `growth` beforehand, on another thread: this call opens nothing and waits for
-    /// nothing. [`Disk::size_bytes`] tells the new sizes when it returns.
+    /// prepared `growth` beforehand, on another thread: this call opens no file and does not
+    /// wait. [`Disk::size_bytes`] tells the new sizes when it returns.
     ///
     /// # Errors
     /// [`ForeignGrowth`] when another kind of disk prepared it; no zone has changed then.

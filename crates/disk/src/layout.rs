@@ -79,7 +79,7 @@ pub(crate) fn is_there(path: &Path) -> bool {
 /// The zones of a store as its directory has them, superblock first.
 ///
 /// Of numbered data files all up to the first gap are taken: how many there should be is written in
-/// the superblock, and whoever reads that compares.
+/// the superblock, and its reader compares.
 pub(crate) fn zones_present(dir: &Path) -> Vec<(Zone, PathBuf)> {
     let fixed = [Zone::Superblock, Zone::Journal, Zone::Tables, Zone::Data(0)];
     let mut zones: Vec<_> = fixed.map(|zone| (zone, zone_path(dir, zone, 1))).into();

@@ -110,7 +110,7 @@ fn open_with(path: &Path, access: Access, flags: OFlags) -> io::Result<File> {
 }
 
 /// What a first read says of the size of blocks. That its sectors are bad is none of its business:
-/// whoever needs what is there finds that out, and most of a store can do without it.
+/// the part that needs those bytes finds that out, and most of a store can do without it.
 fn takes_blocks(read: io::Result<usize>) -> io::Result<()> {
     match read {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(error),

@@ -10,10 +10,10 @@
 //!   capacity: a client that sends faster than it reads is not read from any further.
 //! * The core only ever pushes onto a list under a lock that nobody holds for long, and wakes the
 //!   writer only when the writer sleeps. An answer without data it sends itself where nobody waits
-//!   before it and the wire takes it: whoever flushes waits for it, and waking the writer takes
+//!   before it and the wire takes it: a client waits for its flush, and waking the writer takes
 //!   longer than sending. So it does with a short read that is all there is in flight: there is
 //!   nothing that it could be assembled beside.
-//! * Outcomes wait *here* while anything is sent, so that whoever sends, and is not taken from, can
+//! * Outcomes wait *here* while anything is sent, so that a sender whose client reads nothing can
 //!   give back what they hold of the write buffer ([`Connection::unpin_write_buffer`]).
 //! * The core asks whether the client has gone ([`Completions::is_gone`]) about what had to wait
 //!   for space in the store. Some wires tell that only by what the reader has not looked at yet:
@@ -219,7 +219,7 @@ impl<T: Transport> Connection<T> {
         changed
     }
 
-    /// For whoever sends while the client does not take it: once a second what waits to be sent is
+    /// For a sender whose client reads nothing: once a second what waits to be sent is
     /// copied out of the write buffer, into memory that was set aside for its reads.
     pub fn unpin_write_buffer(&self) {
         let mut state = self.state();
@@ -238,7 +238,7 @@ impl<T: Transport> Connection<T> {
         self.prepend(&mut waiting);
     }
 
-    /// Whether a client that has taken nothing since `stalled_since` is given up now.
+    /// Whether a client that has taken nothing since `stalled_since` is disconnected now.
     pub fn gives_up_client(&self, stalled_since: Instant) -> bool {
         let now = Instant::now();
         let stalled = now.saturating_duration_since(stalled_since);

@@ -12,7 +12,7 @@ pub enum Errno {
     NotPermitted = 1,
     /// EIO: bytes could not be read or written.
     Io = 5,
-    /// EINVAL: the request makes no sense.
+    /// EINVAL: the request is invalid.
     Invalid = 22,
     /// ENOSPC: the store is full, or the write ends beyond the volume.
     NoSpace = 28,

@@ -2,7 +2,7 @@
 //!
 //! A protocol (NBD; vhost-user, ublk, others) takes requests off its wire, hands them in typed,
 //! each with a tag of its own, and puts answers on its wire. Everything between is decided here:
-//! what may be asked at all, when it begins, who waits for what, and which client is given up.
+//! what may be asked at all, when it begins, who waits for what, and which client is disconnected.
 //!
 //! ```text
 //!       protocol's reader thread                  engine's core     protocol's writer thread

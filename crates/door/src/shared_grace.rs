@@ -8,8 +8,8 @@
 //! which does not stall.
 //!
 //! A payload then has 5 ms, to copy what is here already; the rest of it is written piece by piece,
-//! without credits in between. A client that takes not one byte of its reply for 250 ms is given
-//! up.
+//! without credits in between. A client that takes not one byte of its reply for 250 ms is
+//! disconnected.
 //!
 //! Invariant: what stalls holds what others wait for at most for the grace, a sixteenth of the time
 //! that passes, and the least of each.

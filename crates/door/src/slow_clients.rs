@@ -23,8 +23,8 @@ pub struct SlowClientPolicy {
 }
 
 impl SlowClientPolicy {
-    /// Whether a client that has taken nothing for this time, until `now`, is given up; only one
-    /// that holds memory of reads can be. Its time is then spent.
+    /// Whether a client that has taken nothing for this time, until `now`, is disconnected; only
+    /// one that holds memory of reads can be. Its time is then spent.
     pub(crate) fn gives_up(
         &self,
         stalled: Duration,

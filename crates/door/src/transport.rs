@@ -49,7 +49,7 @@ pub trait Transport: Send + Sync + 'static {
     /// Nothing more is received, and a reader that waits for something wakes.
     fn stop_receiving(&self);
 
-    /// Ends both directions, and wakes whoever waits on them.
+    /// Ends both directions, and wakes the threads that wait on them.
     fn close(&self);
 }
 
@@ -106,7 +106,7 @@ pub trait Reader<T: Transport> {
     /// Sends what is gathered. Called before every wait: nobody waits for an answer that is there.
     ///
     /// # Errors
-    /// [`Hangup`] when the client is gone or given up.
+    /// [`Hangup`] when the client is gone or disconnected.
     fn send_answers(&mut self) -> Result<(), Hangup>;
 
     /// What the core may look at while this thread waits.

@@ -1,7 +1,7 @@
 //! CRC32C, the checksum of everything that is read from a medium.
 //!
 //! In one place, so that who computes it can be changed: a frame is 2 KiB in the mean, and is
-//! checked by whoever makes it and whoever reads it. That is a tenth of a cold read where it takes
+//! checked where it is made and where it is read. That is a tenth of a cold read where it takes
 //! 0.1 us, and next to nothing where the processor multiplies polynomials 64 bytes at a time.
 
 use crc_fast::{CrcAlgorithm, Digest};

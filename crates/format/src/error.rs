@@ -1,7 +1,7 @@
 //! Why bytes are not what they should be.
 //!
 //! One enum for all structures: what a caller can do about it depends on the variant, not on the
-//! structure, which is a field for whoever reads the message. [`FormatError::NewerVersion`] asks
+//! structure, which is a field for the reader of the message. [`FormatError::NewerVersion`] asks
 //! for a newer program, [`FormatError::OtherStore`] says that a device is in the wrong place; all
 //! others mean damage, or bytes that were never such a structure.
 

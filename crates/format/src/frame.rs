@@ -4,13 +4,13 @@
 //! | header 16 B: checksum, codec, lengths, PBN, domain | payload |
 //! ```
 //!
-//! Frames lie in containers one after another, on any byte. The checksum covers all but itself,
-//! the PBN included: a frame that lies where another is expected is found out, so that a wrong PBA
-//! is an error and never another chunk's bytes. Whoever says where a frame is repeats a part of its
-//! checksum ([`FrameCheck`]), so that an older frame of the same PBN is found out too.
+//! Frames lie in containers one after another, on any byte. The checksum covers all but itself, the
+//! PBN included: a frame that lies where another is expected is found out, so that a wrong PBA is
+//! an error and never another chunk's bytes. A table that says where a frame is repeats a part of
+//! its checksum ([`FrameCheck`]), so that an older frame of the same PBN is found out too.
 //!
 //! A frame says of which domain its chunk is, in bits that were zeros before there were domains:
-//! whoever has the frame and the store's secret can make the chunk's fingerprint again.
+//! a reader that has the frame and the store's secret can make the chunk's fingerprint again.
 
 use crate::checksum::crc32c;
 use crate::domain::DomainId;

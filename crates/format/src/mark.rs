@@ -1,7 +1,7 @@
 //! The mark of a zone: whose it is, before anything else that stands in it says so.
 //!
 //! It stands in the first block. The first record of the journal and the first frame of a data zone
-//! are written over it, and whoever wants to know whose the zone is then asks those; in zone tables
+//! are written over it, and they say then whose the zone is; in zone tables
 //! no page ever takes that block, and the mark stays.
 
 use crate::BLOCK_BYTES;

@@ -234,8 +234,8 @@ impl Geometry {
         listed.min(u64::from(u32::MAX))
     }
 
-    /// Whether a chunk can have this name: the tables have room to say where it is. Whoever counts
-    /// up to a name that was read must not count for ever, nor take memory for all below it.
+    /// Whether a chunk can have this name: the tables have room to say where it is. A loop that
+    /// counts up to a name that was read must not count for ever, nor take memory for all below it.
     #[must_use]
     pub fn has_pbn(&self, pbn: Pbn) -> bool {
         pbn.0 / (pba_page::SLOTS as u64) < self.tables_blocks()
@@ -341,7 +341,7 @@ impl Geometry {
     }
 
     /// Whether a frame can be at `pba`. A page that passes its checks and says otherwise was
-    /// written by a bug or an enemy: whoever reads what it names must not be led astray.
+    /// written by a bug or an enemy: a reader must not follow it.
     #[must_use]
     pub fn has_place(&self, pba: Pba) -> bool {
         let end_bytes = u64::from(pba.offset_bytes) + u64::from(pba.length_bytes);

@@ -127,7 +127,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// A part of a frame's checksum, kept by whoever says where the frame is.
+/// A part of a frame's checksum, kept beside its place in the tables.
 ///
 /// A frame proves that it is whole and of its PBN; not that it is the one that was stored here
 /// last, if a write was lost and an older frame of the same PBN had lain at the same place. This

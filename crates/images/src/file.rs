@@ -1,6 +1,6 @@
 //! A file or block device of the host: its bytes and its holes.
 //!
-//! Whoever reads goes by the length that it had when it was opened. A file that somebody makes
+//! A reader goes by the length that it had when it was opened. A file that somebody makes
 //! shorter meanwhile would look as if zeros followed, so every end that is met is held against that
 //! length ([`ImageError::LengthChanged`]).
 

@@ -2,7 +2,7 @@
 //! disk is. Only the disk as it is now is read, not its internal snapshots.
 //!
 //! The level-1 table is kept in memory (at most 32 MiB) and one level-2 table (at most 2 MiB):
-//! whoever reads an image from its start to its end reads each table once.
+//! a reader of an image from its start to its end reads each table once.
 
 mod expanded;
 mod header;

@@ -20,7 +20,7 @@
 //! - A record counts if all before it count and it is bound to the one before: by sequence,
 //!   checksum and incarnation (`format::record`). So replay ends at the first record that did not
 //!   reach the disk whole, and never goes on into what an earlier lap or an earlier life left.
-//! - Whoever goes on after a replay does so with a higher incarnation, from the replay's position.
+//! - A writer goes on after a replay with a higher incarnation, from the replay's position.
 
 #![cfg_attr(
     test,

@@ -19,7 +19,7 @@
 //! What is asked for may reach beyond the journal's end, into blocks that nobody needs. When they
 //! cannot be read, [`Replay::narrow`] asks for the least that the next step takes.
 //!
-//! Whoever wants to write records again has them kept ([`Replay::keep_from`]): what is read a
+//! A caller that writes records again has them kept ([`Replay::keep_from`]): what is read a
 //! second time might be something else.
 
 use format::record::{

@@ -32,7 +32,7 @@ use format::objects::replica::{ReplicaRole, ReplicaState};
 use objects::bucket::{Bucket, BucketOptions, OpenOptions};
 use objects::index::INDEX_MEMORY_BYTES_MIN;
 use objects::volume::BucketVolume;
-use replication::{LinkState, Mirrored, Patience, Position, Primary, Secondary};
+use replication::{LinkState, Mirrored, Position, Primary, ReplyWait, Secondary};
 
 use crate::dice::{Dice, mixed};
 use crate::failure::Broken;
@@ -155,8 +155,8 @@ impl World {
         let side = &self.sides[self.at];
         let (volume, life) = (side.volume()?, self.dice.roll());
         let primary = Primary::new("bucket", side.state()?, life, self.ring_bytes);
-        let patience = Arc::clone(&self.wire) as Arc<dyn Patience>;
-        let mirrored = Arc::new(Mirrored::new(volume, primary, patience));
+        let reply_wait = Arc::clone(&self.wire) as Arc<dyn ReplyWait>;
+        let mirrored = Arc::new(Mirrored::new(volume, primary, reply_wait));
         self.wire.set_primary(&mirrored);
         // One that may go on alone may not meet its replica at once.
         if !self.goes_on_alone || self.dice.once_in(2) {

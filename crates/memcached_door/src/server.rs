@@ -81,7 +81,7 @@ pub struct MemcachedServer {
     ending: Box<dyn Ending>,
 }
 
-/// What a stop does to all connections, whoever hosts them.
+/// What a stop does to all connections, whatever thread hosts them.
 trait Ending: Send + Sync {
     /// Nothing is received any more.
     fn close(&self);

@@ -55,7 +55,7 @@ pub enum Mutant {
     DropsDirectoryEntry,
     /// A freed container is written again at once.
     ReusesContainerAtOnce,
-    /// A freed container is written again as soon as that is durable, whoever knows it.
+    /// A freed container is written again as soon as that is durable, though no record says so yet.
     ReusesContainerUntold,
     /// A block of the tables is given out again as soon as a page has left it.
     ReusesBlockAtOnce,
@@ -111,7 +111,7 @@ pub enum Mutant {
     DeniesByFilter,
     /// A chunk whose bytes differ is taken for the one that has its fingerprint.
     ComparesNothing,
-    /// A chunk that is stored aside is entered into the Hash-PBN table.
+    /// An unindexed chunk is entered into the Hash-PBN table.
     IndexesAside,
     /// A frame stays in memory though its PBN is free, and may be another chunk's.
     KeepsForgottenFrame,

@@ -285,7 +285,7 @@ impl Bucket {
     }
 
     /// Has the bucket share a quota with others, beside its own: from now on it counts there as
-    /// number `bucket`. Whoever opens it does this before others have it.
+    /// number `bucket`. The opener does this before others have it.
     pub fn share_quota(&self, quota: Arc<SharedQuota>, bucket: u32) {
         self.core.usage.share(quota, bucket);
     }

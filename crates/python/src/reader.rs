@@ -82,7 +82,7 @@ impl Reader {
         ranges.into_iter().map(|(offset, length)| self.read_at(py, offset, length)).collect()
     }
 
-    /// Lets go of the object.
+    /// Releases the object.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.open.take()?;
         py.detach(|| drop(open));

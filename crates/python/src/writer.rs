@@ -54,7 +54,7 @@ impl Writer {
         Ok((version, etag.to_string(), size_bytes))
     }
 
-    /// Gives up: nothing was put.
+    /// Abandons the put.
     fn discard(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.open.take()?;
         py.detach(|| drop(open));

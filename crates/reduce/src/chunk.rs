@@ -59,7 +59,7 @@ impl ChunkBuf {
     }
 
     /// A buffer of `length_bytes` of pooled memory that holds `permit` until it is dropped.
-    /// Its contents are unspecified: whoever takes it fills all of it.
+    /// Its contents are unspecified: the caller fills all of it.
     #[must_use]
     pub fn with_permit(length_bytes: usize, permit: Permit) -> Self {
         let mut buf = Self::pooled(length_bytes);

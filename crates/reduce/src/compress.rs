@@ -42,13 +42,13 @@ pub fn compress_frame(
     make_frame(compression, name, plain, out).frame_bytes
 }
 
-/// A frame among others that lie one after the other. Who made it says what is in its header:
-/// whoever else looked there would wait for it.
+/// A frame among others that lie one after the other. Its maker says what is in its header:
+/// another thread that looked there would wait for memory.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct FrameEnd {
     /// Where it ends.
     pub end_bytes: u32,
-    /// What whoever says where it is repeats of it.
+    /// The part of its checksum that the tables repeat beside its place.
     pub check: FrameCheck,
 }
 
@@ -57,7 +57,7 @@ pub struct FrameEnd {
 pub(crate) struct Made {
     /// Its length.
     pub(crate) frame_bytes: usize,
-    /// What whoever says where it is repeats of it.
+    /// The part of its checksum that the tables repeat beside its place.
     pub(crate) check: FrameCheck,
     /// Whether the chunk is uncompressed because of how it looks, its codec not tried.
     pub(crate) spared: bool,

@@ -52,7 +52,7 @@ pub fn keep_at_most(bytes: usize) {
 }
 
 /// Touches idle memory for so many buffers of this length, within the bound: what a process touches
-/// first the kernel has to find and to clear, and whoever asks for a buffer would wait for that.
+/// first the kernel has to find and to clear, and the caller that asks for a buffer would wait.
 pub fn prepare(length_bytes: usize, buffers: usize) {
     // Other than zeros, which could come from memory that is known to hold some, untouched.
     let touched = || {

@@ -13,7 +13,7 @@ use format::units::{Fingerprint, Pbn};
 use std::fmt::Debug;
 use std::ops::Deref;
 
-/// Bytes that outlive their job, whoever holds them.
+/// Bytes that outlive their job, whatever thread holds them.
 pub trait Image: Deref<Target = [u8]> + Debug + Send + Sync {}
 
 impl<T: Deref<Target = [u8]> + Debug + Send + Sync> Image for T {}

@@ -11,8 +11,8 @@
 //!
 //! With no threads at all a job runs inside [`Workers::submit`]: the simulator's way,
 //! deterministic. So does a job of a few chunks, where waking a thread and being woken by it would
-//! take longer than the work: whoever flushes after every write waits for that. What a job computes
-//! is the same either way; only the order of completion differs.
+//! take longer than the work: a client that flushes after every write waits for that. What a job
+//! computes is the same either way; only the order of completion differs.
 //!
 //! A job that panics must not leave its submitter waiting: it completes as [`JobDone::Panicked`],
 //! and the thread goes on. Dropping the pool abandons jobs that have not begun, and joins the

@@ -3,7 +3,7 @@
 //! ```text
 //! Replicas ── link.rs      a primary's: connects, and connects again   two threads a bucket
 //!         └── replica.rs   a replica's: a thread a connection          listen.rs accepts them
-//! patience.rs  how an answer waits    wire.rs  frames on a socket      address.rs
+//! reply_wait.rs  how an answer waits    wire.rs  frames on a socket      address.rs
 //! notice.rs    what an operator hears
 //! ```
 //!
@@ -22,9 +22,9 @@ mod address;
 mod link;
 mod listen;
 mod notice;
-mod patience;
 mod replica;
 mod replicas;
+mod reply_wait;
 mod wire;
 
 pub use address::{Address, AddressError};

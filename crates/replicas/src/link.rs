@@ -8,11 +8,11 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use replication::{LinkState, Mirrored, MirroredError, Patience, Standing};
+use replication::{LinkState, Mirrored, MirroredError, ReplyWait, Standing};
 
 use crate::address::Address;
 use crate::notice::{Absence, Notices};
-use crate::patience::Clocked;
+use crate::reply_wait::Clocked;
 use crate::wire::{Socket, receive, send};
 
 /// Pause between two attempts to connect.
@@ -23,7 +23,7 @@ const SEND_PAUSE: Duration = Duration::from_millis(100);
 /// What a link works on.
 pub(crate) struct Link {
     pub(crate) mirrored: Weak<Mirrored>,
-    pub(crate) patience: Arc<Clocked>,
+    pub(crate) reply_wait: Arc<Clocked>,
     pub(crate) address: Address,
     pub(crate) notices: Notices,
 }
@@ -43,12 +43,12 @@ impl Link {
             let absence = match Socket::connect(&self.address) {
                 Ok(socket) => {
                     let Some(mirrored) = self.mirrored.upgrade() else { return };
-                    mirrored.primary().connected(self.patience.now());
+                    mirrored.primary().connected(self.reply_wait.now());
                     drop(mirrored);
                     let absence = self.serve(socket);
                     let Some(mirrored) = self.mirrored.upgrade() else { return };
-                    mirrored.primary().cut(self.patience.now());
-                    self.patience.wake();
+                    mirrored.primary().cut(self.reply_wait.now());
+                    self.reply_wait.wake();
                     absence
                 }
                 Err(error) => Absence::Unreachable(error.to_string()),
@@ -65,9 +65,9 @@ impl Link {
             Ok(source) => source,
             Err(error) => return unreachable(error),
         };
-        let (mirrored, patience) = (self.mirrored.clone(), Arc::clone(&self.patience));
+        let (mirrored, reply_wait) = (self.mirrored.clone(), Arc::clone(&self.reply_wait));
         let receiver = thread::Builder::new().name("replication".to_owned());
-        let received = match receiver.spawn(move || receive_all(source, &mirrored, &patience)) {
+        let received = match receiver.spawn(move || receive_all(source, &mirrored, &reply_wait)) {
             Ok(received) => received,
             Err(error) => return unreachable(error),
         };
@@ -83,7 +83,7 @@ impl Link {
 
     /// Sends what there is, or waits for it; none: the link is over.
     fn send_some(&mut self, socket: &mut Socket) -> Option<io::Result<()>> {
-        let mark = self.patience.mark();
+        let mark = self.reply_wait.mark();
         let mirrored = self.mirrored.upgrade()?;
         let message = {
             let mut primary = mirrored.primary();
@@ -104,7 +104,7 @@ impl Link {
             Err(_) => return None, // The store says what is wrong; they meet again.
         }
         drop(mirrored);
-        self.patience.wait_for(mark, SEND_PAUSE);
+        self.reply_wait.wait_for(mark, SEND_PAUSE);
         Some(Ok(()))
     }
 }
@@ -113,7 +113,7 @@ impl Link {
 fn receive_all(
     source: Socket,
     mirrored: &Weak<Mirrored>,
-    patience: &Clocked,
+    reply_wait: &Clocked,
 ) -> Option<MirroredError> {
     let mut source = io::BufReader::new(source);
     let mut failed = None;
@@ -125,9 +125,9 @@ fn receive_all(
         }
     }
     if let Some(mirrored) = mirrored.upgrade() {
-        mirrored.primary().cut(patience.now());
+        mirrored.primary().cut(reply_wait.now());
     }
     source.get_ref().end();
-    patience.wake();
+    reply_wait.wake();
     failed
 }

@@ -15,8 +15,8 @@ use store::{MachineError, Volume, random_bytes};
 use crate::address::Address;
 use crate::link::Link;
 use crate::notice::{Notice, Notices, Observer};
-use crate::patience::Clocked;
 use crate::replica::{self, Places, lock};
+use crate::reply_wait::Clocked;
 use crate::wire::Socket;
 
 /// How long a closed bucket's threads are waited for, and how often it is looked.
@@ -125,8 +125,8 @@ impl Replicator for Replicas {
         let policy = (state.may_go_on_alone, state.was_in_step);
         let life = u64::from_le_bytes(random_bytes()?);
         let primary = Primary::new(name, state, life, RING_BYTES_MAX);
-        let patience = Arc::new(Clocked::new(self.shared.options.wait_max));
-        let waits = Arc::clone(&patience) as Arc<dyn replication::Patience>;
+        let reply_wait = Arc::new(Clocked::new(self.shared.options.wait_max));
+        let waits = Arc::clone(&reply_wait) as Arc<dyn replication::ReplyWait>;
         let mirrored = Arc::new(Mirrored::new(Arc::new(volume), primary, waits));
         if !is_fenced {
             let address = peer.parse::<Address>().map_err(|error| BucketsError::Replication {
@@ -135,7 +135,7 @@ impl Replicator for Replicas {
             })?;
             let observer = Arc::clone(&self.shared.options.observer);
             let notices = Notices::new(observer, name, &address, policy);
-            let link = Link { mirrored: Arc::downgrade(&mirrored), patience, address, notices };
+            let link = Link { mirrored: Arc::downgrade(&mirrored), reply_wait, address, notices };
             link.start().map_err(|source| MachineError {
                 action: "start the thread of a replica",
                 source,

@@ -45,7 +45,7 @@ pub use format::replication::{
     BODY_BYTES_MAX, Change, FRAME_HEAD_BYTES, Message, PROTOCOL_VERSION, Position,
 };
 pub use meeting::{Held, Meeting, meet};
-pub use mirrored::{Mirrored, MirroredError, Patience};
+pub use mirrored::{Mirrored, MirroredError, ReplyWait};
 pub use primary::{LinkState, Primary, Standing};
 pub use ring::{RING_BYTES_MAX, Ring};
 pub use secondary::{PromoteError, Secondary, SecondaryError};

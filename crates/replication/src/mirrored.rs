@@ -1,6 +1,6 @@
 //! The volume of a primary: what changes it becomes records, and answers wait for the peer.
 //!
-//! A lock orders changes: whoever holds it writes the state block (a record begins), does the
+//! A lock orders changes: its holder writes the state block (a record begins), does the
 //! change, writes the block again (it is whole) and gives the record to the [`Primary`]. So records
 //! have the order of the volume's writes. Nobody waits for the peer with that lock.
 //!
@@ -25,15 +25,16 @@ use crate::volume::ReplicaVolume;
 /// The state block is written before a change and behind it.
 const ROOM_OF_STATE: u64 = 2;
 
-/// How the bucket waits; whoever has the connection has a clock as well.
-pub trait Patience: Send + Sync {
-    /// A number that [`Patience::wake`] changes.
+/// How an answer of the bucket waits for the replica, and the clock of the connection.
+pub trait ReplyWait: Send + Sync {
+    /// A number that [`ReplyWait::wake`] changes.
     fn mark(&self) -> u64;
 
     /// Now, in units of its own.
     fn now(&self) -> u64;
 
-    /// Waits until the mark is another; false when whoever waits since `since` waits too long.
+    /// Waits until the mark is another; false when an answer that waits since `since` waits too
+    /// long.
     fn wait(&self, mark: u64, since: u64) -> bool;
 
     /// Something has changed.
@@ -56,7 +57,7 @@ pub struct Mirrored {
     volume: Arc<dyn ReplicaVolume>,
     order: Mutex<()>,
     primary: Mutex<Primary>,
-    patience: Arc<dyn Patience>,
+    reply_wait: Arc<dyn ReplyWait>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -69,9 +70,9 @@ impl Mirrored {
     pub fn new(
         volume: Arc<dyn ReplicaVolume>,
         primary: Primary,
-        patience: Arc<dyn Patience>,
+        reply_wait: Arc<dyn ReplyWait>,
     ) -> Self {
-        Self { volume, order: Mutex::default(), primary: Mutex::new(primary), patience }
+        Self { volume, order: Mutex::default(), primary: Mutex::new(primary), reply_wait }
     }
 
     /// The primary's state machine, for a short look; nobody else moves meanwhile.
@@ -118,12 +119,12 @@ impl Mirrored {
         if is_first || is_last_copy {
             self.volume.flush()?;
         }
-        let now = self.patience.now();
+        let now = self.reply_wait.now();
         self.primary().begun(now);
         if self.primary().is_equal() {
             self.enter_step(&order)?;
         }
-        self.patience.wake();
+        self.reply_wait.wake();
         Ok(())
     }
 
@@ -152,7 +153,7 @@ impl Mirrored {
             Asked::Fenced => self.write_fence()?,
             Asked::EnterStep => self.enter_step(&lock(&self.order))?,
         }
-        self.patience.wake();
+        self.reply_wait.wake();
         Ok(())
     }
 
@@ -168,7 +169,7 @@ impl Mirrored {
     fn write_fence(&self) -> Result<(), RequestError> {
         let _order = lock(&self.order);
         let state = self.primary().state().clone();
-        self.patience.wake();
+        self.reply_wait.wake();
         write_state(&*self.volume, &state)?;
         self.volume.flush()
     }
@@ -216,7 +217,7 @@ impl Mirrored {
         if cursor == size {
             let sequence = self.push(Change::InStep)?;
             self.primary().ends_with(sequence);
-            self.patience.wake();
+            self.reply_wait.wake();
             return Ok(false);
         }
         if cursor == state_at {
@@ -237,7 +238,7 @@ impl Mirrored {
             let sequence = self.push(change)?;
             self.primary().compared(cursor + u64::from(length_bytes), Some(sequence));
         }
-        self.patience.wake();
+        self.reply_wait.wake();
         Ok(true)
     }
 
@@ -263,32 +264,32 @@ impl Mirrored {
         &self,
         mut ask: impl FnMut(&mut Primary) -> Option<Result<T, RequestError>>,
     ) -> Result<T, RequestError> {
-        let since = self.patience.now();
+        let since = self.reply_wait.now();
         loop {
-            let mark = self.patience.mark();
+            let mark = self.reply_wait.mark();
             let mut primary = self.primary();
             if let Some(answer) = ask(&mut primary) {
                 return answer;
             }
             let waits_since = primary.waits_since(since);
             drop(primary);
-            if !self.patience.wait(mark, waits_since) {
+            if !self.reply_wait.wait(mark, waits_since) {
                 return self.give_up(ask);
             }
         }
     }
 
-    /// It took too long: a peer that is there and silent is given up.
+    /// It took too long: a peer that is there and silent is disconnected.
     fn give_up<T>(
         &self,
         mut ask: impl FnMut(&mut Primary) -> Option<Result<T, RequestError>>,
     ) -> Result<T, RequestError> {
-        let now = self.patience.now();
+        let now = self.reply_wait.now();
         let mut primary = self.primary();
-        // One that is compared is not silent, and whoever waits for it asks in vain.
+        // One that is compared is not silent, and to wait for it is in vain.
         if primary.standing() != Standing::Waits && primary.link() != LinkState::Away {
             primary.cut(now);
-            self.patience.wake();
+            self.reply_wait.wake();
         }
         if let Some(answer) = ask(&mut primary) {
             return answer;
@@ -343,7 +344,7 @@ impl Mirrored {
         // Where this fails the block says that the record has begun, and that is true.
         let _ = write_state_in(&*self.volume, &state, reservation);
         drop(order);
-        self.patience.wake();
+        self.reply_wait.wake();
         done?;
         let waits = waits && !mutant!(AnswersBeforeReceived);
         if waits { self.wait_received(sequence) } else { Ok(()) }
@@ -433,7 +434,7 @@ impl BucketVolume for Mirrored {
 
     fn flush(&self) -> Result<(), RequestError> {
         let sequence = self.primary().want_flush();
-        self.patience.wake();
+        self.reply_wait.wake();
         self.volume.flush()?;
         if mutant!(AnswersFlushAtHome) {
             return Ok(());

@@ -1,6 +1,6 @@
 //! The primary's side of a link: which records there are, which the peer has, who may answer.
 //!
-//! It does no I/O: [`crate::Mirrored`] numbers changes here and does them, whoever has the
+//! It does no I/O: [`crate::Mirrored`] numbers changes here and does them, the owner of the
 //! connection asks [`Primary::next_message`] and hands over what comes.
 
 use std::collections::VecDeque;
@@ -45,7 +45,7 @@ pub enum Standing {
     Fenced(String),
 }
 
-/// What a message asks of whoever holds the volume.
+/// What a message asks of the volume's holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     Nothing,
@@ -98,7 +98,7 @@ pub struct Primary {
     flush_wanted: u64,
     flush_sent: u64,
     refusal: Option<String>,
-    /// Since when the peer is not in step, by the clock of whoever waits.
+    /// Since when the peer is not in step, by the clock of the answers that wait.
     away_since: Option<u64>,
 }
 
@@ -201,7 +201,8 @@ impl Primary {
         self.sends() && self.ring.bytes_behind(self.received) > self.ahead_bytes_max
     }
 
-    /// Since when whoever waits since `since` waits: for a peer that was away before, since then.
+    /// Since when an answer that waits since `since` counts as waiting: for a peer that was away
+    /// before, since then.
     pub(crate) fn waits_since(&self, since: u64) -> u64 {
         match self.standing() {
             Standing::Waits => self.away_since.unwrap_or(since),
@@ -218,7 +219,7 @@ impl Primary {
         self.outbox.push_back(Message::Hello { version, set, position, bucket });
     }
 
-    /// The connection has ended, or is given up.
+    /// The connection has ended, or is closed.
     pub fn cut(&mut self, now: u64) {
         self.link = LinkState::Away;
         self.away_since.get_or_insert(now);
@@ -237,7 +238,7 @@ impl Primary {
         }
         if self.next <= self.ring.last() {
             let Some(change) = self.ring.get(self.next).cloned() else {
-                // It was given up while nobody waited for the peer: they meet again.
+                // It was dropped while no answer waited for the peer: they meet again.
                 self.link = LinkState::Away;
                 return None;
             };

@@ -7,7 +7,7 @@ use format::replication::Change;
 /// What a server keeps of one bucket, unless told otherwise.
 pub const RING_BYTES_MAX: u64 = 64 << 20;
 
-/// Records that follow one another, the oldest given up when there are too many.
+/// Records that follow one another, the oldest dropped when there are too many.
 #[derive(Debug)]
 pub struct Ring {
     bytes_max: u64,

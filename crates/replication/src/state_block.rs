@@ -44,7 +44,7 @@ pub fn read_state(
     Ok(ReplicaState::decode(&block)?.filter(|state| state.volume == identity))
 }
 
-/// Writes the block; whoever needs it durable flushes.
+/// Writes the block; a caller that needs it durable flushes.
 ///
 /// # Errors
 /// [`RequestError`] of the store.

@@ -10,7 +10,7 @@ use objects::volume::BucketVolume;
 use store::{CreateOptions, Options, RequestError, Store, Volume};
 
 use crate::{
-    LinkState, Mirrored, PROTOCOL_VERSION, Patience, Primary, PromoteError, RING_BYTES_MAX,
+    LinkState, Mirrored, PROTOCOL_VERSION, Primary, PromoteError, RING_BYTES_MAX, ReplyWait,
     Secondary, VolumeIdentity, identity_of, read_state, write_state,
 };
 
@@ -82,7 +82,7 @@ impl Wire {
     }
 }
 
-impl Patience for Wire {
+impl ReplyWait for Wire {
     fn mark(&self) -> u64 {
         self.mark.load(Ordering::SeqCst)
     }
@@ -146,8 +146,8 @@ fn sides() -> (Side, Side) {
 fn open(one: &Side, life: u64, ring_bytes: u64) -> (Arc<Wire>, Arc<Mirrored>) {
     let wire = Arc::new(Wire::default());
     let primary = Primary::new("bucket", one.state(), life, ring_bytes);
-    let patience = Arc::clone(&wire) as Arc<dyn Patience>;
-    let mirrored = Arc::new(Mirrored::new(Arc::new(one.volume.clone()), primary, patience));
+    let reply_wait = Arc::clone(&wire) as Arc<dyn ReplyWait>;
+    let mirrored = Arc::new(Mirrored::new(Arc::new(one.volume.clone()), primary, reply_wait));
     wire.primary.set(Arc::downgrade(&mirrored)).unwrap();
     (wire, mirrored)
 }

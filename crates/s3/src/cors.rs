@@ -1,7 +1,7 @@
 //! CORS: which pages of other origins a browser lets ask.
 //!
-//! A preflight is not signed, so it is answered before s3s. What a bucket allows is no secret: it
-//! opens nothing without a signature.
+//! A preflight is not signed, so it is answered before s3s. What a bucket allows is no secret:
+//! without a signature it gives no access.
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use s3s::{S3Result, s3_error};

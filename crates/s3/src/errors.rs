@@ -6,7 +6,7 @@
 //! | no such upload or part | `NoSuchUpload`, `InvalidPart` |
 //! | condition not met | `PreconditionFailed`; of a read also `NotModified` (`conditions.rs`) |
 //! | quota of the bucket, the tenant or the volume | `QuotaExceeded`, 403: waiting does not help |
-//! | the store is full | `InsufficientStorage`, 507: clients give up, and deletes still work |
+//! | the store is full | `InsufficientStorage`, 507: clients stop, and deletes still work |
 //! | damage | `InternalError`, and the operator hears which bytes |
 //! | closing, in use, a replica is away | `ServiceUnavailable`, `OperationAborted`: try again |
 

@@ -95,7 +95,7 @@ impl<B> Paced<B> {
     }
 
     /// How long the next pause may be.
-    fn patience(&self) -> Duration {
+    fn pause_max(&self) -> Duration {
         let earned = Duration::from_secs(self.seen.length_bytes() / BYTES_PER_S_MIN);
         (self.idle_time + earned).saturating_sub(self.waited).min(self.idle_time)
     }
@@ -114,10 +114,10 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Paced<B> {
             ready!(self.toll.poll_paid(context));
         }
         let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
-            let patience = self.patience();
+            let pause_max = self.pause_max();
             let pause = self.pause.get_or_insert_with(|| Pause {
                 began: Instant::now(),
-                end: Box::pin(sleep(patience)),
+                end: Box::pin(sleep(pause_max)),
             });
             let ended = pause.end.as_mut().poll(context);
             return ended.map(|()| Some(Err(self.fail(BodyFailure::Slow))));
@@ -155,13 +155,13 @@ mod tests {
         let idle_time = Duration::from_secs(60);
         let toll = Toll::new(Passage::begin(), Way::In);
         let (mut body, seen) = Paced::new((), idle_time, toll);
-        assert_eq!(body.patience(), idle_time);
+        assert_eq!(body.pause_max(), idle_time);
         let came = |bytes| seen.length_bytes.store(bytes, Ordering::Relaxed);
         came(3);
         body.waited = Duration::from_secs(59);
-        assert!(body.patience() < Duration::from_secs(2));
+        assert!(body.pause_max() < Duration::from_secs(2));
         came(100 << 20);
         body.waited = Duration::from_secs(3600);
-        assert_eq!(body.patience(), idle_time);
+        assert_eq!(body.pause_max(), idle_time);
     }
 }

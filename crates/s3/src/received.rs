@@ -7,7 +7,7 @@
 //!
 //! Invariant: a thread that saw `End` saw every byte that the client announced and signed. At most
 //! [`PIECES`] pieces wait. A short body is read whole first, so that a slow sender holds no thread;
-//! `paced.rs` gives up senders that stop.
+//! `paced.rs` closes the connections of senders that stop.
 
 use std::collections::VecDeque;
 

@@ -57,16 +57,16 @@ pub struct S3Options {
     pub tenants: Arc<Tenants>,
     /// Takes notes for the operator: damage, and files of accounts that cannot be read.
     pub observer: Box<dyn Fn(&str) + Send + Sync>,
-    /// When clients are given up.
+    /// When connections of silent clients are closed.
     pub timeouts: Timeouts,
 }
 
-/// When a client is given up that holds a connection and does nothing with it.
+/// When the connection of a client is closed that does nothing with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
     /// It sends no whole head of a request.
     pub head: Duration,
-    /// It sends nothing of a body. A body of less than 1 KiB a second is given up later.
+    /// It sends nothing of a body. A body of less than 1 KiB a second is cut off later.
     pub body: Duration,
     /// It reads nothing of an answer.
     pub answer: Duration,

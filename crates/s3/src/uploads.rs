@@ -138,7 +138,7 @@ pub(crate) async fn copy_part(
     .await
 }
 
-/// Gives up an upload.
+/// Aborts an upload.
 pub(crate) async fn abort(door: &Door, input: AbortMultipartUploadInput) -> S3Result<()> {
     let upload = parse(&input.upload_id)?;
     let (bucket, key) = (input.bucket, input.key);

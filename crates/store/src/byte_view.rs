@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //!
-//! * After concurrent writes each byte is what some write of that byte wrote, whoever sent them:
+//! * After concurrent writes each byte is what some write of that byte wrote, from any caller:
 //!   views, doors, clients of the engine.
 //! * A write that lies inside one mebibyte is one request to the engine; a longer one is sent piece
 //!   by piece, in order.

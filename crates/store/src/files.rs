@@ -1,7 +1,7 @@
-//! A store's files, opened and locked, with patience for a lock that is about to be released.
+//! A store's files, opened and locked; a lock that is about to be released is waited for.
 //!
 //! A killed process keeps its locks until the kernel has finished its I/O. So a lock is waited for,
-//! for a while; whoever can tell that its holder lives ends the wait early.
+//! for a while; a caller that knows that its holder lives ends the wait early.
 
 use std::fmt;
 use std::path::Path;

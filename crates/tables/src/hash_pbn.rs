@@ -167,7 +167,7 @@ impl HashPbn {
         self.key.hash(fingerprint)
     }
 
-    /// Brings near what inserting these will change.
+    /// Prefetches what inserting these will change.
     pub fn touch_inserts<'a>(&self, fingerprints: impl Iterator<Item = &'a Fingerprint>) {
         self.young.index.touch_all(fingerprints.map(|one| self.key.hash(one)));
     }

@@ -41,7 +41,7 @@ const HOT_MIN: usize = 8;
 /// A page that is hot by itself.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct HotPage {
-    /// As whoever counted it numbers it.
+    /// As its counter numbers it.
     pub page: u64,
     /// Part of the accesses that went to it, 0 to 1.
     pub ratio: f64,

@@ -48,7 +48,7 @@ pub fn extend_run(store: &PageStore, tree: TreeId, first: Lba, count: usize, run
 }
 
 /// Adds to `named` what these LBAs name, of maps whose leaves are resident; what names nothing is
-/// left out. All are brought near by that.
+/// left out. That prefetches all.
 pub fn see_all(
     store: &mut PageStore,
     lbas: impl Iterator<Item = (TreeId, Lba)>,

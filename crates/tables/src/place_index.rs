@@ -3,15 +3,15 @@
 //! Open addressing: a slot is 8 bytes, holds the tag and the low half of the place, and lies at or
 //! behind its *home*, which ascends with the tag. So the index grows by one pass from end to end,
 //! and nothing is hashed again. A large one is in *parts* by the first bits of the tag, each of
-//! which grows by itself: whoever inserts waits for some thousand entries to be moved, not for
-//! millions, and no second index is ever in memory. Equal tags are told apart by whoever looks at
+//! which grows by itself: an insertion waits for some thousand entries to be moved, not for
+//! millions, and no second index is ever in memory. The caller tells equal tags apart by
 //! the entries: among a million of them one look-up in 2,000 meets a tag that is not its own.
 //!
-//! Slots lie in the order of their homes: whoever inserts pushes aside what is nearer to its own
+//! Slots lie in the order of their homes: an insertion displaces what is nearer to its own
 //! (Celis, Larson and Munro, "Robin Hood hashing", FOCS 1985). So a look-up in vain, as that of
 //! each new chunk is, ends where its slot would lie: of an index that is four fifths full after
 //! three slots, not after thirteen, and mostly in the cache line that [`PlaceIndex::touch_all`]
-//! has brought near.
+//! has prefetched.
 
 use crate::nearness::bring_near;
 
@@ -98,8 +98,8 @@ impl PlaceIndex {
         ((slots + spare) * size_of::<u64>()) as u64
     }
 
-    /// What the next parts to grow will need, if that is soon and not here yet: whoever grows into
-    /// new memory waits until the kernel has found and cleared it.
+    /// What the next parts to grow will need, if that is soon and not here yet: a thread that grows
+    /// into new memory waits until the kernel has found and cleared it.
     #[must_use]
     pub fn spares_wanted(&self) -> Option<SpareSlots> {
         let (slots, parts) = self.spares.smallest;
@@ -149,7 +149,7 @@ impl PlaceIndex {
         [home, (home + TOUCHED_SLOTS).min(part.slots.len() - 1)].map(|at| &part.slots[at])
     }
 
-    /// Brings near what look-ups of these or changes at them begin with.
+    /// Prefetches what look-ups of these or changes at them begin with.
     pub fn touch_all(&self, hashes: impl Iterator<Item = u64>) {
         bring_near(hashes.flat_map(|hash| self.first_read(hash)));
     }

@@ -7,9 +7,9 @@
 //!
 //! What one does not use another may have: a party may hold more than its share as long as nobody
 //! waits. What it holds is not taken away; when it gives back, the party that holds least is served
-//! first, until each that waits holds its share. A part of the whole can be *kept*: whoever holds
-//! its share already leaves that much free, so that a newcomer need not wait for slots that are
-//! held for long.
+//! first, until each that waits holds its share. A part of the whole can be *kept*: a party that
+//! holds its share already leaves that much free, so that a newcomer need not wait for slots that
+//! are held for long.
 //!
 //! Invariant: what is free and what the parties hold make the whole.
 
@@ -205,8 +205,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever held what before: when each slot that was held has been given back once, each of
-        /// those that always want more holds its share.
+        /// Whatever each held before: when each slot that was held has been given back once, each
+        /// of those that always want more holds its share.
         #[test]
         fn each_has_its_share_within_one_turn(
             whole in 1u64..40,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Traces hold no contents. What makes a trace worth replaying is that equal digests become equal
-//! bytes and different digests different ones; so duplicates are where they were, and whoever has
+//! bytes and different digests different ones; so duplicates are where they were, and the holder of
 //! the digests knows what every later read must give.
 //!
 //! Traces are foreign: whatever their bytes, reading one comes to its end, in bounded memory. There

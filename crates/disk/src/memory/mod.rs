@@ -88,7 +88,7 @@ impl MemoryDisk {
         bytes
     }
 
-    /// Changes one byte at rest, behind the back of whoever owns the disk: it stays changed after
+    /// Changes one byte at rest, behind the back of the disk's owner: it stays changed after
     /// syncs and power losses too, whatever becomes of writes that are not durable.
     pub fn corrupt(&self, zone: Zone, offset_bytes: u64, change: impl FnOnce(&mut u8)) {
         let mut device = self.device();

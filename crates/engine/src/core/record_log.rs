@@ -78,3 +78,46 @@ impl RecordLog {
         assert!(syncing, "MarksInOrder: a round syncs what is appended and not durable");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use format::root::JournalPosition;
+    use journal::Writer;
+
+    use super::{Durability, RecordLog};
+
+    fn empty() -> RecordLog {
+        let next = JournalPosition { sequence: 1, offset_bytes: 0, previous_crc: 0 };
+        RecordLog::new(Writer::resume(1 << 20, [1; 16], next, 0, 1), 1)
+    }
+
+    #[test]
+    fn a_record_is_durable_by_its_write_where_no_sync_would_cover_it() {
+        let mut log = empty();
+        log.check();
+        assert_eq!(log.durability_of_next(true), Durability::ByWrite);
+        assert_eq!(log.durability_of_next(false), Durability::BySync, "frames are elsewhere");
+        log.journal_unsynced = true;
+        assert_eq!(log.durability_of_next(true), Durability::BySync);
+        (log.journal_unsynced, log.syncing) = (false, Some(0));
+        assert_eq!(log.durability_of_next(true), Durability::BySync, "a round is under way");
+    }
+
+    #[test]
+    #[should_panic(expected = "MarksInOrder")]
+    fn no_record_tells_what_is_not_durable() {
+        RecordLog { told: 1, ..empty() }.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "MarksInOrder")]
+    fn no_round_syncs_what_is_not_appended() {
+        RecordLog { syncing: Some(1), ..empty() }.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "SequenceFollows")]
+    fn the_journal_goes_on_where_records_ended() {
+        RecordLog { appended_sequence: 1, ..empty() }.check();
+    }
+}

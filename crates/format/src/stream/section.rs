@@ -1,8 +1,8 @@
 //! Sections of a stream, and the order in which they come.
 //!
-//! [`StreamCourse`] is where a stream has come to, for whoever writes one and for whoever reads
-//! one: both count sections and bytes alike. A reader takes the header of a section first, to know
-//! how much follows, and believes it when the payload is there as well.
+//! [`StreamCourse`] is where a stream has come to, for its writer and for its reader: both count
+//! sections and bytes alike. A reader takes the header of a section first, to know how much
+//! follows, and believes it when the payload is there as well.
 
 use crate::checksum::{crc32c, crc32c_append};
 use crate::error::{FormatError, Structure};

@@ -121,7 +121,7 @@ fn deflated(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The disk that is read by runs of data, as whoever scans an image reads it.
+/// The disk that is read by runs of data, as a scan of an image reads it.
 fn read_by_runs(image: &DiskImage) -> Result<Vec<u8>, ImageError> {
     let mut disk = vec![0; image.size_bytes() as usize];
     let mut at = 0;

@@ -222,7 +222,7 @@ fn backing_name(bytes: &[u8], offset_bytes: u64, length: u32) -> Result<Vec<u8>,
     }
 }
 
-/// The extension of this kind. Extensions that make no sense end the search: they only ever add to
+/// The extension of this kind. Extensions that are invalid end the search: they only ever add to
 /// what the header says.
 fn extension(bytes: &[u8], header_bytes: usize, wanted: u32) -> Option<Vec<u8>> {
     let mut at = header_bytes;

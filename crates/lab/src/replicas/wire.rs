@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use replication::{LinkState, Message, Mirrored, Patience, Secondary};
+use replication::{LinkState, Message, Mirrored, ReplyWait, Secondary};
 
 use crate::dice::Dice;
 use crate::objects::step_volume::lock;
@@ -205,7 +205,7 @@ impl WireState {
     }
 }
 
-impl Patience for Wire {
+impl ReplyWait for Wire {
     fn mark(&self) -> u64 {
         self.mark.load(Ordering::Relaxed)
     }

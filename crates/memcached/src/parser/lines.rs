@@ -5,7 +5,7 @@ pub(super) const OK: &[u8] = b"OK\r\n";
 pub(super) const END: &[u8] = b"END\r\n";
 pub(super) const NOTHING: &[u8] = b"";
 pub(super) const META_NOOP: &[u8] = b"MN\r\n";
-/// memcached closes without a word.
+/// memcached closes the connection and says nothing.
 pub(super) const LINE_TOO_LONG: &[u8] = b"CLIENT_ERROR line too long\r\n";
 pub(super) const BAD_FORMAT: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
 pub(super) const BAD_CHUNK: &[u8] = b"CLIENT_ERROR bad data chunk\r\n";

@@ -80,7 +80,7 @@ impl Ftl {
         self.map.get(&lba).map(|mapped| mapped.slot)
     }
 
-    /// A slot for a content that gets a page later. Whoever asks refers to it.
+    /// A slot for a content that gets a page later. The caller refers to it.
     pub(super) fn add(&mut self, content: u32, first_lba: u64) -> u32 {
         let slot = Slot { content, first_lba, references: 1, at: None, is_programmed: false };
         self.slots.push(slot);

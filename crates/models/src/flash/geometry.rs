@@ -1,7 +1,7 @@
 //! How a device is built, in SSDSim's words: channels, chips, dies, planes, blocks, pages.
 //!
 //! Planes are numbered so that neighbours lie on different channels: channel first, then chip, then
-//! die, then plane. So whoever goes round the planes goes round the channels.
+//! die, then plane. So a walk round the planes goes round the channels.
 
 use serde::Serialize;
 

@@ -37,7 +37,7 @@ struct Entry {
 pub(super) enum Fetched {
     /// It is there.
     Here,
-    /// It was asked for, and whoever asked now will be told.
+    /// It was asked for, and this request is told when it comes.
     OnItsWay,
     /// It has to be read.
     No,

@@ -5,7 +5,7 @@
 //!    └────── release: what was reserved is free again
 //! ```
 //!
-//! Whoever opens the buckets sees to it that each is known here before the quota counts.
+//! The opener of the buckets makes each known here before the quota counts.
 //!
 //! Invariant: what the known buckets hold and what is reserved together are at most the quota,
 //! unless the quota was lowered or a bucket became known since.

@@ -28,7 +28,7 @@ pub use complete::CompleteOptions;
 pub use list::{PartInfo, UploadInfo, UploadsListing};
 pub use part::{CopyPartOptions, PartOptions, PartWriter};
 
-/// Parts that are given up in one batch.
+/// Parts that are abandoned in one batch.
 const BATCH_PARTS: usize = 64;
 
 /// Which upload of a bucket; no two of its life have the same. It can be guessed: who knows it
@@ -101,7 +101,7 @@ impl Bucket {
         Ok(UploadId(upload))
     }
 
-    /// Gives up an upload and its parts. A crash may leave some of the parts.
+    /// Abandons an upload and its parts. A crash may leave some of the parts.
     ///
     /// # Errors
     /// [`BucketError::NoSuchUpload`]; [`BucketError`].
@@ -202,7 +202,7 @@ impl Core {
         Ok(parts)
     }
 
-    /// Gives up parts in several batches; the last one, with the upload itself, is the caller's to
+    /// Abandons parts in several batches; the last one, with the upload itself, is the caller's to
     /// apply.
     fn abort_locked(
         &self,

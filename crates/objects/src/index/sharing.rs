@@ -1,8 +1,8 @@
 //! How callers of `apply` share groups of the log.
 //!
-//! Whoever comes when nobody writes is the *leader*: it takes all that wait, writes them as one
-//! group, and hands out what each came to. Whoever comes meanwhile waits, and one of them leads
-//! next. A caller alone finds nobody to wait for.
+//! A caller that comes when no other writes is the *leader*: it takes all that wait, writes them as
+//! one group, and hands out what each came to. One that comes meanwhile waits, and one of them
+//! leads next. A caller alone finds nobody to wait for.
 //!
 //! Invariant: batches are written in the order in which they came, by one leader at a time.
 

@@ -28,7 +28,7 @@ const TRIES_MAX: usize = 4;
 
 /// The index of the bucket in one volume.
 ///
-/// It has no threads: [`VolumeIndex::merge`] is called by whoever has time when
+/// It has no threads: [`VolumeIndex::merge`] is called by an idle thread when
 /// [`VolumeIndex::merge_is_due`], else `apply` does it itself before memory or the log are full.
 ///
 /// ```
@@ -58,7 +58,7 @@ pub struct VolumeIndex {
     pub(in crate::index) shares: Shares,
     pub(in crate::index) is_read_only: bool,
     pub(in crate::index) tree: Tree,
-    /// Held by whoever merges: where the log goes on behind the frozen table.
+    /// Held by the thread that merges: where the log goes on behind the frozen table.
     pub(in crate::index) merging: Mutex<Option<Place>>,
     pub(in crate::index) log: Mutex<Log>,
     pub(in crate::index) memory: RwLock<Memory>,

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Invariant: what is in [`ValueChanges::take`] is applied in one batch with the records that name,
-//! or no longer name, the values. Whoever releases or shares the value of an object keeps that
-//! object from others until the batch has been applied: then a value that is found unshared stays
-//! so, and only where one is shared the lock of sharing is held as long.
+//! or no longer name, the values. A caller that releases or shares the value of an object keeps
+//! that object from others until the batch has been applied: then a value that is found unshared
+//! stays so, and only where one is shared the lock of sharing is held as long.
 
 use std::ops::Range;
 use std::sync::MutexGuard;
@@ -123,7 +123,7 @@ impl<'a> ValueChanges<'a> {
     }
 
     /// The batch was refused before it was written: it is not applied, and no opening will find it.
-    /// What was written is given up, and the trimmer may have it at once.
+    /// What was written is abandoned, and the trimmer may have it at once.
     pub fn refused(mut self) {
         self.taken = false;
     }

@@ -8,7 +8,7 @@
 //!
 //! A level that has as many entries as a block holds becomes a block when one more comes. In a
 //! *streamed* value, whose entries nobody else names, the block enters `ToFree` as a tree in the
-//! batch that takes what it names out; so the last batch stays small, and a value that is given up
+//! batch that takes what it names out; so the last batch stays small, and a value that is abandoned
 //! is found by the trimmer. In a *composed* value the entries belong to others until the end, so
 //! blocks stay in `ToFree` as ranges until then.
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! idle ──take──> one writer's: written ──settled──> idle, or used up
-//!                    └── given up: of a small value its front is as before, and is overwritten;
+//!                    └── abandoned: of a small value its front is as before, and is overwritten;
 //!                        the extent of a long one is left to the trimmer
 //! ```
 //!

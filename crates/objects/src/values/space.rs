@@ -245,7 +245,7 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// Gives up what lies before `start` of its one range.
+    /// Abandons what lies before `start` of its one range.
     pub(super) fn begin_at(&mut self, start: u64) {
         let [range] = self.ranges.as_mut_slice() else {
             panic!("a hold of {:?} does not shrink", self.ranges);

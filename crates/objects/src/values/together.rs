@@ -15,7 +15,7 @@ use segments::SegmentPolicy;
 pub const TOGETHER_BYTES_MAX: usize = 64 << 10;
 
 /// Values that are written and that nobody names yet; [`super::ValueChanges::name_together`] takes
-/// them. Dropped, they are given up.
+/// them. Dropped, they are abandoned.
 #[must_use]
 pub struct WrittenTogether {
     values: Vec<Value>,
@@ -32,7 +32,7 @@ impl Values {
     /// Writes values of at most [`TOGETHER_BYTES_MAX`] bytes each, cut as `policy` says.
     ///
     /// # Errors
-    /// [`ValueError`]; what was written is given up.
+    /// [`ValueError`]; what was written is abandoned.
     ///
     /// # Panics
     /// When one is longer.

@@ -48,7 +48,7 @@ pub struct ValueWriter {
 }
 
 /// A value that is written and that nobody names yet; [`super::ValueChanges::name`] takes it.
-/// Dropped, it is given up.
+/// Dropped, it is abandoned.
 #[must_use]
 pub struct WrittenValue {
     value: Value,
@@ -200,7 +200,7 @@ impl ValueWriter {
     /// Ends the value.
     ///
     /// # Errors
-    /// [`ValueError`]; what was written is given up.
+    /// [`ValueError`]; what was written is abandoned.
     pub fn finish(mut self) -> Result<WrittenValue, ValueError> {
         if self.length_bytes <= INLINE_BYTES_MAX as u64 && self.list.is_empty() {
             assert!(self.uncut.len() as u64 == self.length_bytes, "a short value is not cut");

@@ -10,8 +10,8 @@
 //! alpha up to 15. Here eight bytes are taken at a time, through one table for each of them, of
 //! several sectors in turn.
 //!
-//! The code is linear: whoever adds a multiple of the generator to a sector leaves its code as it
-//! was. So it tells that sectors differ, and never that they are the same.
+//! The code is linear: a sector plus a multiple of the generator has the same code. So it tells
+//! that sectors differ, and never that they are the same.
 
 use super::sectors::SECTOR_BYTES;
 

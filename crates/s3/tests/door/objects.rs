@@ -52,7 +52,7 @@ fn what_is_put_is_read_whole_in_ranges_and_deleted() {
     assert_eq!(client.put(&long, b"").refused(), (400, "KeyTooLongError".into()));
 }
 
-/// Whoever waits for "100 Continue" and gets the answer instead finds the connection closed: boto3
+/// A client that waits for "100 Continue" and gets the answer finds the connection closed: boto3
 /// would take the next answer on it for one like this.
 #[test]
 fn an_answer_in_the_place_of_a_continue_ends_the_connection() {

@@ -143,7 +143,7 @@ impl HashPbn {
         self.young.index.first_read(hash).into_iter().chain(filter.into_iter().flatten())
     }
 
-    /// What each search needs first. The pages in which that is are brought near, if they are
+    /// What each search needs first. The pages in which that is are prefetched, if they are
     /// resident: their frames, then what stands in them.
     fn touch_pages(
         &self,

@@ -21,8 +21,8 @@ const LOOKS_PER_PAGE: usize = 4;
 const BLOCKS_LEFT_MIN: u64 = 64;
 
 impl PageStore {
-    /// Gives up to `pages_max` cold dirty pages a block; none when blocks are scarce. The writes
-    /// come in ascending order of blocks.
+    /// Assigns blocks to at most `pages_max` cold dirty pages; none when blocks are scarce. The
+    /// writes come in ascending order of blocks.
     #[must_use]
     pub fn clean_batch(&mut self, pages_max: usize) -> Vec<PageWrite> {
         let mut cold = Vec::new();

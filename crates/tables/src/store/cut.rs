@@ -2,7 +2,7 @@
 //!
 //! What other versions of the volume share loses one pointer, which is one step however large it
 //! is. What only this tree has is let go page by page; inner pages of that kind must be resident,
-//! because only they know what is below them. Nothing is said of what the leaves hold: whoever cuts
+//! because only they know what is below them. Nothing is said of what the leaves hold: the caller
 //! has seen to the references, or knows that another version still has them.
 
 use std::ops::Range;

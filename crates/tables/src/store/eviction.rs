@@ -32,7 +32,7 @@
 //!   must stay, as while a checkpoint is written, does not stop the core, and is not searched again
 //!   and again. Only what may let a page go pays for looks: one that was read, written or let go.
 //!   A queue in which nothing may go for long does not hold up the other.
-//! - A page that was read is spared until whoever asked for it has had it, or has been passed once.
+//! - A page that was read is spared until its reader has had it, or has been passed once.
 
 use format::units::TreeId;
 

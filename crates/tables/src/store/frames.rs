@@ -56,7 +56,7 @@ pub(super) struct Frame {
     pub(super) writing: bool,
     /// In the main queue, else in the small one.
     in_main: bool,
-    /// It was read, and whoever asked for it has not had it.
+    /// It was read, and its reader has not had it.
     awaited: Cell<bool>,
     /// How often it was wanted beside the first time, up to a few: eviction counts it down.
     wanted: Cell<u8>,

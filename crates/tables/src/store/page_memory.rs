@@ -1,4 +1,4 @@
-//! The memory of a page: its frame's alone, or shared with whoever still needs these bytes.
+//! The memory of a page: its frame's alone, or shared with holders of these bytes.
 //!
 //! A page is shared while it is written, and with versions of a volume that have not changed it
 //! yet. It could be in an `Arc` all along, if that were not 64 bytes more: an allocator has room

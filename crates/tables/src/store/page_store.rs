@@ -29,7 +29,7 @@ pub struct PageStoreOptions {
 }
 
 /// Entries of its queues that eviction looks at for each page that has been read or written, and
-/// for each that an operation lets go.
+/// for each that an operation releases.
 const LOOKS_PER_PAGE: usize = 64;
 const LOOKS_PER_PIN: usize = 8;
 
@@ -56,7 +56,8 @@ pub struct PageStore {
     pub(super) frames: Frames,
     pub(super) space: Space,
     pub(super) arriving: PageMap<PageId, Arriving>,
-    /// Pages that could not be had when they were read, so that whoever waits for them is told.
+    /// Pages that could not be had when they were read, so that callers that wait for them get the
+    /// error.
     pub(super) damaged: PageMap<PageId, PageError>,
     pub(super) traffic: Traffic,
     /// Entries of its queues that eviction may still look at.

@@ -1,9 +1,9 @@
 //! Spare pages: memory for pages to come, which has been touched already.
 //!
 //! Memory that a process has not touched yet is the kernel's to find and to clear; in a virtual
-//! machine it is the host's as well, and 2 MiB take milliseconds. Whoever touches it first waits.
-//! So the core takes a page from here; what it has no use for any more comes back, and when few are
-//! left the store says how many it wants (`PageStore::spares_wanted`): a worker makes them.
+//! machine it is the host's as well, and 2 MiB take milliseconds. The thread that touches it first
+//! waits. So the core takes a page from here; what it has no use for any more comes back, and when
+//! few are left the store says how many it wants (`PageStore::spares_wanted`): a worker makes them.
 //! Without any a page is made where it is needed, as if there were nothing here.
 
 use format::page::Page;

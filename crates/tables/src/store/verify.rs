@@ -1,10 +1,10 @@
 //! Verifying the pages on disk while the store is in use.
 //!
 //! The cache hides the disk: a page that is resident is not read again, however its block rots. So
-//! whoever verifies walks the pointers, reads the blocks itself and compares. Pages come level by
+//! a verifier walks the pointers, reads the blocks itself and compares. Pages come level by
 //! level, in order, inner pages too; only the page above has to be resident.
 //!
-//! A block is only worth looking at while it stands still: a live pointer names it, and no write to
+//! A block is only worth looking at while it is stable: a live pointer names it, and no write to
 //! it is in flight. A live pointer's block is never written again, so if the same pointer stands
 //! after the read ([`PageStore::is_steady`]), what was read is what is there. All else is passed
 //! over: it has just been written, or is just going.
@@ -25,7 +25,7 @@ use crate::error::PageError;
 /// What follows on a level of a tree.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum NextPage {
-    /// This page is on disk and stands still.
+    /// This page is on disk and stable.
     Found(PageRead),
     /// No further page of this level exists.
     End,
@@ -34,7 +34,7 @@ pub enum NextPage {
 }
 
 impl PageStore {
-    /// The first page of `level` at `from` or behind it that is on disk and stands still. What is
+    /// The first page of `level` at `from` or behind it that is on disk and stable. What is
     /// above it is pinned. What lies below a damaged page cannot be found and is passed over.
     pub fn next_page(
         &mut self,

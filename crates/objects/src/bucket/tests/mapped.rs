@@ -66,7 +66,7 @@ fn any_range_of_another_bucket_is_mapped() {
     }
     check_whole(&source);
     check_whole(&target);
-    // What the source gives up, the target keeps.
+    // What the source abandons, the target keeps.
     for key in [&b"whole"[..], b"middle"] {
         source.delete(key, &Condition::None, DELETE).unwrap();
     }

@@ -1,6 +1,6 @@
 //! Makes an object of the parts of an upload.
 //!
-//! The lists of the parts become one list. Parts that the completion does not name are given up
+//! The lists of the parts become one list. Parts that the completion does not name are abandoned
 //! first, in batches of their own; then one batch has the object, and the upload no more.
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ type Parts = BTreeMap<u16, ObjectRecord>;
 
 impl Bucket {
     /// Makes an object of parts: number and ETag of each, in the order of their numbers. Other
-    /// parts of the upload are given up.
+    /// parts of the upload are abandoned.
     ///
     /// # Errors
     /// [`BucketError::NoSuchUpload`], [`BucketError::NoSuchPart`], [`BucketError::PartOrder`],

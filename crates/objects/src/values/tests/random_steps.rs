@@ -136,7 +136,7 @@ fn step_through(bucket: &Bucket, step: &Step, held: &mut Held) -> Result<(), Val
         }
         Step::Trim { entries } => drop(bucket.values.trim_some(*entries)?),
         Step::FreeReleased { entries } => drop(bucket.values.free_released(*entries)?),
-        Step::Reopen | Step::Crash { .. } => (), // Whoever calls does these.
+        Step::Reopen | Step::Crash { .. } => (), // The caller does these.
     }
     Ok(())
 }

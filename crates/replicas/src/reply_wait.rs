@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use replication::Patience;
+use replication::ReplyWait;
 
 /// Of one bucket.
 pub(crate) struct Clocked {
@@ -26,7 +26,7 @@ impl Clocked {
     }
 }
 
-impl Patience for Clocked {
+impl ReplyWait for Clocked {
     fn mark(&self) -> u64 {
         *self.mark.lock().unwrap_or_else(PoisonError::into_inner)
     }
