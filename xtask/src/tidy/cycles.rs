@@ -16,8 +16,8 @@ use super::source::{SourceFile, line_index};
 const REEXPORTS_MAX: usize = 8;
 
 type ModulePath = Vec<String>;
-/// Each file with those whose items it names.
-type Edges<'a> = BTreeMap<&'a Path, BTreeSet<&'a Path>>;
+/// Each file with those that it needs.
+pub(super) type Edges<'a> = BTreeMap<&'a Path, BTreeSet<&'a Path>>;
 
 /// Every set of files of one crate that import each other in a circle.
 pub(crate) fn check(sources: &[SourceFile]) -> Vec<Excess> {
@@ -34,23 +34,29 @@ fn check_crate(files: &[&SourceFile]) -> Vec<Excess> {
     let map = ModuleMap::new(files);
     let edges: Edges<'_> =
         files.iter().map(|file| (file.path.as_path(), map.imports(file))).collect();
-    let mut circles = Vec::new();
-    let mut reported: BTreeSet<&Path> = BTreeSet::new();
-    for start in edges.keys() {
-        let forward = reachable(&edges, start);
-        if reported.contains(start) || !forward.contains(start) {
-            continue;
-        }
-        let circle: BTreeSet<&Path> =
-            forward.into_iter().filter(|other| reachable(&edges, other).contains(start)).collect();
-        circles.push(Excess {
+    let excess = |circle: BTreeSet<&Path>| {
+        let start = circle.first()?;
+        Some(Excess {
             path: start.to_path_buf(),
             line: 0,
             place: format!("{}::circle", start.display()),
             amount: circle.len(),
             message: describe(&circle, &edges),
-        });
-        reported.extend(circle);
+        })
+    };
+    circles(&edges).into_iter().filter_map(excess).collect()
+}
+
+/// Every set of files between which there is a way in both directions.
+pub(super) fn circles<'a>(edges: &Edges<'a>) -> Vec<BTreeSet<&'a Path>> {
+    let mut circles: Vec<BTreeSet<&Path>> = Vec::new();
+    for &start in edges.keys() {
+        let forward = reachable(edges, start);
+        if circles.iter().any(|circle| circle.contains(start)) || !forward.contains(start) {
+            continue;
+        }
+        let back = |other: &&Path| reachable(edges, other).contains(start);
+        circles.push(forward.into_iter().filter(back).collect());
     }
     circles
 }

@@ -10,6 +10,7 @@ mod cycles;
 mod finding;
 mod length;
 mod licences;
+mod method_circles;
 mod modules;
 mod names;
 mod paths;
@@ -62,6 +63,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
 fn ratcheted(workspace: &Workspace) -> Vec<Finding> {
     let mut found = length::too_long(&workspace.sources);
     found.extend(cycles::check(&workspace.sources));
+    found.extend(method_circles::check(&workspace.sources));
     found.extend(phrases::excesses(workspace));
     ratchet::check(&found, &workspace.ratchet, &workspace.ratchet_before)
 }
