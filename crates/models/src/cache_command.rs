@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,19 +49,9 @@ pub(crate) struct Arguments {
     plots: Option<PathBuf>,
 }
 
-/// Makes the study and tells it.
-pub(crate) fn cache_study(arguments: &Arguments) -> ExitCode {
-    match arguments.run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
 impl Arguments {
-    fn run(&self) -> Result<(), String> {
+    /// Makes the study and tells it.
+    pub(crate) fn run(&self) -> Result<(), String> {
         let streams = self.streams()?;
         let begun = Instant::now();
         let told = Mutex::new(begun);

@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use models::flash::{Latency, Row, Study, Trace};
@@ -38,19 +37,9 @@ pub(crate) struct Arguments {
     plots: Option<PathBuf>,
 }
 
-/// Makes the study and tells it.
-pub(crate) fn flash(arguments: &Arguments) -> ExitCode {
-    match arguments.run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
 impl Arguments {
-    fn run(&self) -> Result<(), String> {
+    /// Makes the study and tells it.
+    pub(crate) fn run(&self) -> Result<(), String> {
         let study = self.study()?;
         let unwritten =
             |path: &Path, error| format!("{} cannot be written: {error}", path.display());

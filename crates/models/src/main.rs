@@ -38,10 +38,17 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::CacheStudy(arguments) => cache_command::cache_study(&arguments),
-        Command::Flash(arguments) => flash_command::flash(&arguments),
-        Command::ThroughEngine(arguments) => through_engine_command::through_engine(&arguments),
-        Command::Reproduce(arguments) => reproduce_command::reproduce(&arguments),
+    let outcome = match Arguments::parse().command {
+        Command::CacheStudy(arguments) => arguments.run(),
+        Command::Flash(arguments) => arguments.run(),
+        Command::ThroughEngine(arguments) => arguments.run(),
+        Command::Reproduce(arguments) => arguments.run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            ExitCode::FAILURE
+        }
     }
 }

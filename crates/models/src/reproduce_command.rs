@@ -1,7 +1,6 @@
 //! `models reproduce`: writes `docs/reproduction.md` and its plots, from the models alone.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use models::reproduction::{page, parameters, plots, rows};
@@ -14,19 +13,9 @@ pub(crate) struct Arguments {
     into: PathBuf,
 }
 
-/// Writes the page and its plots.
-pub(crate) fn reproduce(arguments: &Arguments) -> ExitCode {
-    match arguments.run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
 impl Arguments {
-    fn run(&self) -> Result<(), String> {
+    /// Writes the page and its plots.
+    pub(crate) fn run(&self) -> Result<(), String> {
         let mut files = vec![(self.into.join("reproduction.md"), page(&rows(), &parameters()))];
         let folder = self.into.join("reproduction");
         let drawn = plots().map_err(|error| error.to_string())?;

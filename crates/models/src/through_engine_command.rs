@@ -1,7 +1,6 @@
 //! `models through-engine`: drives the real engine, and writes what it counted into the crate.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use models::through_engine::{Measured, read_folder, run_devices, run_workload};
@@ -34,19 +33,9 @@ pub(crate) struct Arguments {
     into: PathBuf,
 }
 
-/// Runs and writes.
-pub(crate) fn through_engine(arguments: &Arguments) -> ExitCode {
-    match arguments.run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
 impl Arguments {
-    fn run(&self) -> Result<(), String> {
+    /// Runs and writes.
+    pub(crate) fn run(&self) -> Result<(), String> {
         let mut measured = Measured::committed().map_err(|error| error.to_string())?;
         if self.requests > 0 {
             let runs = WorkloadKind::ALL.map(|kind| {
