@@ -27,7 +27,7 @@ pub(crate) const SEGMENT_BYTES: u32 = 256 << 10;
 const SEGMENTS: usize = (CONTAINER_BYTES / SEGMENT_BYTES) as usize;
 const _: () = assert!(CONTAINER_BYTES.is_multiple_of(SEGMENT_BYTES));
 
-/// Touches the memory of so many containers, so that no writer waits for it.
+/// Touches the memory of this number of containers, so that no writer waits for it.
 pub fn prepare_memory(containers: usize) {
     AlignedBuf::prepare(SEGMENT_BYTES as usize, containers * SEGMENTS);
 }

@@ -142,8 +142,8 @@ impl UndoDisk {
         Self { below, undo: undo.clone(), held: Vec::new(), held_bytes: 0, ended: Vec::new() }
     }
 
-    /// Writes what is held to the disk below, its old bytes to the file before.
-    fn let_go(&mut self) -> Result<(), IoError> {
+    /// Writes what is held to the disk below, and its old bytes to the file before that.
+    fn write_held(&mut self) -> Result<(), IoError> {
         if self.held.is_empty() {
             return Ok(());
         }
@@ -201,9 +201,9 @@ impl Disk for UndoDisk {
                 let length_bytes = buf.len();
                 let is_held =
                     self.held.iter().any(|held| held.touches(zone, offset_bytes, length_bytes));
-                if is_held { self.let_go() } else { Ok(()) }
+                if is_held { self.write_held() } else { Ok(()) }
             }
-            IoKind::Sync => self.let_go(),
+            IoKind::Sync => self.write_held(),
             IoKind::Write { buf, durable } => {
                 let (buf, is_durable) = (buf.clone(), *durable);
                 match io.check(self.size_bytes(zone)) {
@@ -212,7 +212,7 @@ impl Disk for UndoDisk {
                         self.held_bytes += buf.len();
                         self.held.push(Held { zone, offset_bytes, buf });
                         let is_due = is_durable || self.held_bytes >= HELD_BYTES_MAX;
-                        if is_due { self.let_go() } else { Ok(()) }
+                        if is_due { self.write_held() } else { Ok(()) }
                     }
                 }
             }

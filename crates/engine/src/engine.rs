@@ -378,8 +378,7 @@ impl Engine {
         self.answer_stop();
     }
 
-    /// Work needs a page that cannot be had. True if the writing stops for it; else it is to be
-    /// tried again.
+    /// The same as [`Core::stop_for`], and all who wait are answered at once.
     pub(crate) fn stop_for(&mut self, error: &PageError) -> bool {
         let stops = self.core.stop_for(error);
         self.answer_stop();

@@ -131,8 +131,8 @@ impl Placement {
 
     /// Worst-case bytes that clients may be promised: collection's room is not theirs, nor what it
     /// has at risk now.
-    pub(crate) fn room_to_promise_bytes(&self, at_risk_bytes: u64) -> u64 {
-        let reserved = || self.reserved_containers(at_risk_bytes);
+    pub(crate) fn room_to_promise_bytes(&self) -> u64 {
+        let reserved = || self.reserved_containers(self.at_risk_bytes);
         let kept = if mutant!(PromisesReserve) { 0 } else { reserved() };
         let free = self.space.free_containers().saturating_sub(kept);
         self.open_room_bytes(Stream::Clients) + free * self.usable_bytes()

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// Folders of real data, each with a name; without any those figures stay as they are.
     #[arg(long, value_name = "NAME=FOLDER", value_parser = named_folder)]
     data: Vec<(String, PathBuf)>,
-    /// Of each folder, so many chunks of 4 KiB at most.
+    /// The most chunks of 4 KiB that are taken of each folder.
     #[arg(long, default_value_t = 64 << 10)]
     chunks: usize,
     /// The file that gets the figures.

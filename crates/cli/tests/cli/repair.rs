@@ -186,15 +186,21 @@ fn a_volume_of_which_too_much_is_lost_goes_for_the_others() {
     assert!(fs::read(out).unwrap() == fs::read(image).unwrap());
 }
 
-#[test]
-fn records_that_were_flushed_and_are_gone_are_a_loss() {
-    let folder = Folder::new();
+/// A store whose server was killed when its journal held the records of twenty volumes.
+fn killed_with_twenty_volumes(folder: &Folder) -> String {
     let store = folder.store("64M");
     let server = Served::start(&store, "");
     for number in 0..20 {
         tamis(&format!("volume create {store} v{number} --size 1M")).ok();
     }
     server.kill();
+    store
+}
+
+#[test]
+fn records_that_were_flushed_and_are_gone_are_a_loss() {
+    let folder = Folder::new();
+    let store = killed_with_twenty_volumes(&folder);
     let path = folder.join("store/journal");
     let bytes = fs::read(&path).unwrap();
     let written = bytes.chunks(4096).enumerate().filter(|(_, block)| block.iter().any(|b| *b != 0));
@@ -211,12 +217,7 @@ fn records_that_were_flushed_and_are_gone_are_a_loss() {
 #[test]
 fn a_journal_that_was_cut_short_within_what_was_written_is_a_loss() {
     let folder = Folder::new();
-    let store = folder.store("64M");
-    let server = Served::start(&store, "");
-    for number in 0..20 {
-        tamis(&format!("volume create {store} v{number} --size 1M")).ok();
-    }
-    server.kill();
+    let store = killed_with_twenty_volumes(&folder);
     let files =
         ["superblock", "journal", "tables", "data"].map(|name| folder.join("store").join(name));
     let before = files.each_ref().map(|file| fs::read(file).unwrap());

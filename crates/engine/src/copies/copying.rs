@@ -189,8 +189,7 @@ fn may_record(core: &mut Core) -> bool {
     core.journal_has_room(4 * CHANGE_BYTES_MAX) && !core.table_room.tables_are_behind(&core.state)
 }
 
-/// The fingerprint of the chunk, if its frame is the one that is meant and the chunk can be had
-/// from it.
+/// The fingerprint of the chunk, if its frame is the one that is meant and expands to it.
 fn fingerprint_of(geometry: &Geometry, found: &FoundFrame, pbn: Pbn) -> Option<Fingerprint> {
     let bytes = found.bytes.as_deref()?;
     let header = frame::meant(bytes, pbn, found.pba.check)?;

@@ -38,7 +38,7 @@ impl Answer {
 
 /// Writes before a flush, if the flush is one of a habit.
 const HABIT_WRITES_MAX: u64 = 4;
-/// So many flushes like that make a habit.
+/// The number of such flushes that makes a habit.
 const HABIT_FLUSHES: u32 = 4;
 
 /// Who waits for a round, and whether one is wanted.

@@ -68,7 +68,7 @@ impl Core {
 
     /// Tells doors how much may still be promised, if that has changed.
     pub(crate) fn publish_space(&mut self) {
-        let bytes = self.placement.room_to_promise_bytes(self.placement.at_risk_bytes);
+        let bytes = self.placement.room_to_promise_bytes();
         let chunks = self.blocks_to_promise() / PAGES_PER_CHUNK_MAX;
         let limit = SpaceLimit { bytes, chunks, is_waited_for: !self.waiting.is_empty() };
         if self.published != limit {
@@ -113,7 +113,7 @@ impl Core {
         }
     }
 
-    /// What a volume does not map yet of so much of it.
+    /// What a volume does not map yet of its reservation.
     pub(crate) fn left_to_map(&self, volume: &VolumeShared, reservation_bytes: u64) -> Left {
         let chunk_bytes = self.geometry.chunk_bytes;
         let volume_chunks = volume.size_bytes().div_ceil(u64::from(chunk_bytes));

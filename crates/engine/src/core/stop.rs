@@ -30,8 +30,7 @@ impl Core {
         self.devices.stop_waiting_for_room();
     }
 
-    /// Work needs a page that cannot be had. True if the writing stops for it; else it is to be
-    /// tried again.
+    /// The caller lacks a page. True if the writing stops for that; else the caller tries again.
     pub(crate) fn stop_for(&mut self, error: &PageError) -> bool {
         if let PageError::Unreadable { block, .. } = error {
             match self.absence.met() {

@@ -117,7 +117,7 @@ impl TableRoom {
         state.store.dirty_pages() > most
     }
 
-    /// Whether so many pages can leave the cache without taking blocks that are always kept.
+    /// Whether this number of pages can leave the cache and take no block that is always kept.
     pub(crate) fn has_blocks_for(&self, pages: usize, state: &State) -> bool {
         self.blocks(state).0 >= pages
     }

@@ -129,7 +129,7 @@ fn index_pages(chunks: u64, cache_pages: u64, index_percent: u64) -> u64 {
     wanted.clamp(1, (cache_pages * index_percent / 100).max(1))
 }
 
-/// Entries that so much of the cache finds.
+/// The number of young entries that an index of this number of pages holds.
 fn young_max(index_pages: u64) -> u64 {
     index_pages * PAGE_BYTES / INDEX_ENTRY_BYTES
 }

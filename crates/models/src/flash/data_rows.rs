@@ -41,7 +41,7 @@ fn traces() -> Vec<Row> {
         Row::modelled(at(id, "Table 3"), what, "%", stated, ours).closed_form()
     });
     let mut made: Vec<Row> = made.collect();
-    made[0].note = "by construction: made traces stand in for what cannot be had";
+    made[0].note = "by construction: made traces stand in for those that are not public";
     made
 }
 

@@ -39,7 +39,7 @@ pub struct DeviceRun {
     pub law_percent: f64,
 }
 
-/// The first chunks under a folder, so many at most.
+/// Reads at most this number of chunks of the files under a folder.
 ///
 /// # Errors
 /// [`DriveError::Read`].
@@ -79,7 +79,7 @@ fn files_under(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The data over so many engine stores.
+/// Spreads the data over this number of engine stores.
 ///
 /// # Errors
 /// [`DriveError`] when an engine refuses something.

@@ -44,7 +44,7 @@ pub(super) struct Driven {
 }
 
 impl Driven {
-    /// With room for so many chunks that are all new, and these caches or the engine's own.
+    /// A store with room for this number of new chunks, and these caches or the engine's own.
     pub(super) fn start(chunks: u64, caches: Option<Caches>) -> Result<Self, DriveError> {
         let create = CreateOptions {
             uuid: Some([4; 16]),

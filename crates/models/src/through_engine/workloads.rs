@@ -50,7 +50,7 @@ pub struct TableUse {
     pub pages_written_per_new: f64,
 }
 
-/// So many requests of a workload through both.
+/// Sends this number of requests of a workload through the engine and the model.
 ///
 /// # Errors
 /// [`DriveError`] when the engine refuses something.
