@@ -9,7 +9,7 @@
 //!        device/ead.rs      EaD's four cases, with bloom.rs and prefetch.rs
 //! strategy.rs               the ways that are compared;  figures.rs  what is counted
 //! trace.rs made.rs          what is asked for: FIU's traces, and made ones
-//! rows.rs data_rows.rs      the rows of `docs/reproduction.md`
+//! rows.rs *_rows.rs         the rows of `docs/reproduction.md`
 //! study.rs                  which runs;  paper.rs  the paper's figures;  report.rs plots.rs
 //! ```
 //!
@@ -27,6 +27,7 @@ mod latency;
 mod made;
 mod paper;
 mod plane;
+mod platform_rows;
 mod plots;
 mod prefetch;
 mod report;

@@ -7,7 +7,7 @@
 //! server     a storage server by its resources: cores, DRAM, PCIe, table engine
 //! cidr       CIDR and CAL'17: large chunks, predictor, layout, scheduler, devices apart
 //! dedupcore  DedupCore: hashing, filters, look-ups by events
-//! multes.rs  Multes++: fingerprints at the rate of the line, round trips
+//! multes     Multes++: fingerprints at the rate of the line, round trips, tenants, a Parquet pair
 //! through_engine FIDR's workloads and real data through the real engine, beside the models
 //! reproduction   every row of the papers beside ours, and docs/reproduction.md
 //!   └─ row.rs kind.rs parameter.rs units.rs   what a row is, and what models are given

@@ -34,16 +34,16 @@ pub struct StageCosts {
 
 impl StageCosts {
     /// Where nothing was measured: what a chunk took of a server, user and system, under five
-    /// workloads over NBD (docs/measurements/056); of them the thread of the tables as `bench
+    /// workloads over NBD on a quiet machine (docs/measurements/056); of them the thread of the tables as `bench
     /// cores` finds it (docs/measurements/018).
     pub const CALIBRATED: Self = Self {
-        request_ns: 15_000.0,
-        door_ns: 2700.0,
-        fetch_ns: 3700.0,
-        fingerprint_ns: 1200.0,
+        request_ns: 7700.0,
+        door_ns: 2100.0,
+        fetch_ns: 7300.0,
+        fingerprint_ns: 1000.0,
         compress_ns: 2500.0,
-        expand_ns: 650.0,
+        expand_ns: 850.0,
         core_ns: 650.0,
-        core_new_ns: 1700.0,
+        core_new_ns: 1050.0,
     };
 }

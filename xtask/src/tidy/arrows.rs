@@ -92,6 +92,7 @@ const ARROWS: [(&str, &[&str]); 37] = [
         &[
             "charts",
             "traces",
+            "segments",
             "store",
             "engine",
             "tables",

@@ -1,4 +1,4 @@
-//! EaD's rows: X1, X4, X6 to X11; `data_rows.rs` has those on data. Those of the simulator are of
+//! EaD's rows: X1, X4, X6 to X11; `data_rows.rs` has those on data, `platform_rows.rs` X6's tails. Those of the simulator are of
 //! short made traces; `models flash` runs long ones, and `docs/measurements/014-flash.md` has them.
 
 use crate::parameter::Parameter;
@@ -13,6 +13,7 @@ use super::geometry::Geometry;
 use super::latency::Latency;
 use super::made::{BURST_MEAN, Original};
 use super::paper::{BEST_DISTANCES, CASES, gain};
+use super::platform_rows::platform_rows;
 use super::prefetch::PrefetchSetup;
 use super::strategy::Strategy;
 
@@ -33,7 +34,7 @@ pub static PARAMETERS: [&Parameter; 2] = [&BURSTS, &BLOOM];
 /// All of them.
 #[must_use]
 pub fn rows() -> Vec<Row> {
-    [closed_forms(), data_rows(), gains(), cases(), prefetch()].concat()
+    [closed_forms(), platform_rows(), data_rows(), gains(), cases(), prefetch()].concat()
 }
 
 /// Microseconds of an average write; infinite if the device is too small.
