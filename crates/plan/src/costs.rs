@@ -34,8 +34,8 @@ pub struct StageCosts {
 
 impl StageCosts {
     /// Where nothing was measured: what a chunk took of a server, user and system, under five
-    /// workloads over NBD on a quiet machine (docs/measurements/056); of them the thread of the tables as `bench
-    /// cores` finds it (docs/measurements/018).
+    /// workloads over NBD on a quiet machine (docs/measurements/056); of that, the thread of the
+    /// tables as `bench cores` finds it (docs/measurements/018).
     pub const CALIBRATED: Self = Self {
         request_ns: 7700.0,
         door_ns: 2100.0,

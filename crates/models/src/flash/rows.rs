@@ -1,5 +1,6 @@
-//! EaD's rows: X1, X4, X6 to X11; `data_rows.rs` has those on data, `platform_rows.rs` X6's tails. Those of the simulator are of
-//! short made traces; `models flash` runs long ones, and `docs/measurements/014-flash.md` has them.
+//! EaD's rows: X1, X4, X6 to X11; `data_rows.rs` has those on data, `platform_rows.rs` X6's tails.
+//! Those of the simulator are of short made traces; `models flash` runs long ones, and
+//! `docs/measurements/014-flash.md` has them.
 
 use crate::parameter::Parameter;
 use crate::row::Row;

@@ -1,9 +1,8 @@
 //! Row K6, Figure 7: variants of a Parquet file beside it, by pages and by content.
 
 use crate::row::Tolerance::{AtMost, Percent};
-use crate::row::{Basis, Row};
+use crate::row::{Basis, Paper, Row};
 
-use super::at;
 use super::parquet_pair::Overhead;
 
 /// What `models parquet-pair` counted last.
@@ -22,7 +21,7 @@ pub(super) fn pair_rows() -> Vec<Row> {
     let new_percent = 100.0 * of_all(|it| it.new_bytes, 0) / of_all(Overhead::bytes, 0);
     let of_files = 100.0 * of_all(Overhead::bytes, 0) / of_all(|it| it.file_bytes, 0);
     let more = of_all(|it| it.metadata_bytes, 1) / of_all(|it| it.metadata_bytes, 2);
-    let place = |id| at(id, "Fig 7");
+    let place = |id| (Paper::Multes, id, "Fig 7");
     let rows = vec![
         Row::statement(
             place("K6a"),
