@@ -14,6 +14,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use accelerator::{Emulated, EmulatedSettings, Offload};
 use disk::{Doorbell, ErrorClass};
 use format::domain::DomainSecret;
 use format::record::Change;
@@ -82,6 +83,8 @@ pub struct Engine {
     /// For the store's first keyed domain.
     pub(crate) offered_secret: Option<DomainSecret>,
     pub(crate) lookups: Lookups,
+    /// What fingerprints and compresses clients' chunks in place of the workers (decision 077).
+    pub(crate) offload: Option<Offload>,
     pub(crate) directories: Directories,
     pub(crate) memory_bytes_max: u64,
     pub(crate) requests: VecDeque<Request>,
@@ -110,6 +113,7 @@ pub(crate) struct Parts {
     pub(crate) spin: AdaptiveSpin,
     pub(crate) memory_bytes_max: u64,
     pub(crate) caches: Caches,
+    pub(crate) accelerator: Option<EmulatedSettings>,
 }
 
 impl Engine {
@@ -135,6 +139,10 @@ impl Engine {
             evacuation: Evacuation::default(),
             offered_secret: None,
             lookups: Lookups::default(),
+            offload: parts.accelerator.map(|settings| {
+                let device = Emulated::new(settings.capacity);
+                Offload::new(Box::new(device))
+            }),
             directories: Directories::new(directory_entries),
             memory_bytes_max: parts.memory_bytes_max,
             requests: VecDeque::new(),
@@ -344,11 +352,12 @@ impl Engine {
 
     pub(crate) fn take_job(&mut self, job: JobDone) {
         match job {
-            JobDone::Fingerprints { tag, fingerprints } => {
-                self.fingerprints_made(tag, fingerprints);
+            JobDone::Fingerprints { tag, fingerprints, payloads } => {
+                self.fingerprints_made(tag, fingerprints, payloads);
             }
             JobDone::Compared { tag, comparisons } => self.compared(tag, &comparisons),
             JobDone::Frames { tag, bytes, ends, spared } => {
+                self.submission_ended(tag);
                 self.core.counters.chunks_spared += spared;
                 let (group, job) = untag(tag);
                 if let Some(group) = self.core.buffer.group_mut(group) {

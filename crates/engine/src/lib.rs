@@ -66,6 +66,7 @@ mod volumes;
 mod walk;
 mod write;
 
+pub use accelerator::{EmulatedSettings, SettingsError};
 pub use check::problem::{CheckProgress, CheckReport, Problem};
 pub use check::structures::{Structure, structures};
 pub use check::{check, check_within};
@@ -110,8 +111,8 @@ pub use space::watermarks::WARN_PERCENT_DEFAULT;
 pub use space::write_room::{ReservedFor, WriteRoom};
 pub use stats::stages::{Clock, JobTime, StageTime, StageTimes};
 pub use stats::{
-    Counters, HeatFigures, HotPageFigures, ReadCacheFigures, Stats, TableFigures, TablesFigures,
-    UnderWay, VolumeStats, VolumeWritten, Written,
+    AcceleratorFigures, Counters, HeatFigures, HotPageFigures, ReadCacheFigures, Stats,
+    TableFigures, TablesFigures, UnderWay, VolumeStats, VolumeWritten, Written,
 };
 pub use walk::difference::{ChangedRange, DifferenceRequest, DifferenceStep};
 pub use walk::weight::{

@@ -145,6 +145,7 @@ pub fn open_with_cache(
         spin: AdaptiveSpin::up_to_us(options.poll_us),
         memory_bytes_max: options.memory_bytes,
         caches: cache,
+        accelerator: options.accelerator,
     });
     engine.copy_above(COPIES_ABOVE_DEFAULT);
     engine.ahead.of_comparisons = options.comparing_ahead;

@@ -1,5 +1,6 @@
 //! What a caller chooses when a store is made and when it is opened.
 
+use accelerator::{EmulatedSettings, Offload};
 use format::detection::Detection;
 use format::units::Compression;
 
@@ -66,6 +67,9 @@ pub struct Options {
     /// Room that all but reservations for releases leave alone, from the opening on
     /// ([`crate::Client::keep_for_release`]).
     pub kept_for_release: WriteRoom,
+    /// A device that fingerprints and compresses clients' chunks in place of the workers, or the
+    /// emulation of one by them (decision 077). What is stored is the same.
+    pub accelerator: Option<EmulatedSettings>,
 }
 
 /// When comparisons read ahead, and how far: EaD's trigger and distance (decision 023). Nothing of
@@ -152,7 +156,14 @@ impl Options {
 
     /// What is taken beside the shares.
     fn fixed_bytes(&self) -> u64 {
-        FIXED_BYTES + self.worker_threads as u64 * WORKER_BYTES
+        let workers_bytes = self.worker_threads as u64 * WORKER_BYTES;
+        let predictor_bytes = self.accelerator.map_or(0, |_| Offload::PREDICTOR_BYTES as u64);
+        FIXED_BYTES + workers_bytes + predictor_bytes + self.payloads_bytes() as u64
+    }
+
+    /// Of chunks that are compressed before they are looked up.
+    fn payloads_bytes(&self) -> usize {
+        self.accelerator.map_or(0, |_| FRAMES_BYTES_MAX)
     }
 
     /// Bytes of frames that were read: three quarters of what the other shares leave, but for what
@@ -169,7 +180,8 @@ impl Options {
     /// leave no room for idle memory, and each request would take and touch new memory.
     pub(crate) fn pooled_bytes(&self) -> usize {
         let bytes = self.write_buffer_bytes() + self.read_bytes() / 2;
-        (usize::try_from(bytes).unwrap_or(usize::MAX / 65) + FRAMES_BYTES_MAX) / 64 * 65
+        let frames_bytes = FRAMES_BYTES_MAX + self.payloads_bytes();
+        (usize::try_from(bytes).unwrap_or(usize::MAX / 65) + frames_bytes) / 64 * 65
     }
 
     /// Bytes of client data that may wait in the write buffer: enough that workers and the device
@@ -194,6 +206,7 @@ impl Default for Options {
             poll_us: 0,
             comparing_ahead: ComparingAhead::default(),
             kept_for_release: WriteRoom::default(),
+            accelerator: None,
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Figures of a store, as `tamis stats` shows them: [`figures`] takes them from totals that are
 //! exact at every step, [`stages`] and [`table_figures`] say where the core's time goes.
 
+pub(crate) mod accelerator_figures;
 pub(crate) mod figures;
 pub(crate) mod stages;
 pub(crate) mod table_figures;
 pub(crate) mod volume_written;
 
+pub use crate::stats::accelerator_figures::AcceleratorFigures;
 use crate::stats::stages::StageTimes;
 pub use crate::stats::volume_written::VolumeWritten;
 
@@ -105,6 +107,8 @@ pub struct Stats {
     pub tables: TablesFigures,
     /// What was read and is in memory.
     pub read_cache: ReadCacheFigures,
+    /// What the accelerator did since the store was opened; none without one.
+    pub accelerator: Option<AcceleratorFigures>,
     /// Where time went since the store was opened.
     pub stages: StageTimes,
     /// What happened since the store was opened.

@@ -3,7 +3,7 @@
 //! ```text
 //! write.rs (in order) -> buffer.rs (acknowledged) -> group.rs (fingerprinted, looked up,
 //!    partial.rs fills        slot.rs: one chunk          compressed: workers)
-//!    what is in parts (written.rs)                             |
+//!    what is in parts (written.rs)   fingerprinting.rs: or by an accelerator
 //! unmap.rs (TRIM) ----------------------------------> commit.rs -> record.rs (the journal)
 //! ```
 //!
@@ -11,10 +11,12 @@
 
 pub(crate) mod buffer;
 pub(crate) mod commit;
+pub(crate) mod fingerprinting;
 pub(crate) mod group;
 pub(crate) mod job_tag;
 pub(crate) mod new_chunks;
 pub(crate) mod newest;
+pub(crate) mod offloaded;
 pub(crate) mod partial;
 pub(crate) mod slot;
 pub(crate) mod unmap;

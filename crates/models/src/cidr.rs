@@ -25,6 +25,6 @@ pub use devices::{device_of, found_by_law, found_on_devices};
 pub use fpga::{Mix, utilisation_percent};
 pub use large_chunks::{BlockIo, large_chunk_io, small_chunk_io};
 pub use plots::plots;
-pub use predictor::{Predicted, predict};
+pub use predictor::predict;
 pub use rows::{mail_io, rows, web_vm_io};
 pub use scheduler::{Load, made_loads, rounds};

@@ -72,6 +72,27 @@ pub(crate) fn make_frame(
 ) -> Made {
     let out = &mut out[..frame_bytes_max(plain.len())];
     let payload = &mut out[FRAME_HEADER_BYTES..];
+    let packed = pack(compression, plain, payload);
+    if packed.codec == Codec::Raw {
+        payload.copy_from_slice(plain);
+    }
+    name_frame(packed, name, plain.len(), out)
+}
+
+/// What a chunk was compressed to, before it has a name.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Packed {
+    /// [`Codec::Raw`]: the payload is the chunk itself.
+    pub(crate) codec: Codec,
+    /// Length of the payload.
+    pub(crate) stored_bytes: usize,
+    /// Whether the codec was spared.
+    pub(crate) spared: bool,
+}
+
+/// Compresses a chunk into `payload`, which is as long; where that saves too little nothing in it
+/// means anything.
+pub(crate) fn pack(compression: Compression, plain: &[u8], payload: &mut [u8]) -> Packed {
     let payload_bytes_max = plain.len() - plain.len() / SAVING_MIN;
     let spared = noise::is_spared(compression, plain, payload);
     let packed = if spared {
@@ -79,14 +100,22 @@ pub(crate) fn make_frame(
     } else {
         codec::pack(compression, plain, &mut payload[..payload_bytes_max])
     };
-    if packed.is_none() {
-        payload.copy_from_slice(plain);
-    }
-    let stored_bytes = packed.unwrap_or(plain.len());
+    let codec = if packed.is_some() { compression.codec } else { Codec::Raw };
+    Packed { codec, stored_bytes: packed.unwrap_or(plain.len()), spared }
+}
+
+/// Writes the header of a frame whose payload lies in `out` already.
+pub(crate) fn name_frame(
+    packed: Packed,
+    name: ChunkName,
+    plain_bytes: usize,
+    out: &mut [u8],
+) -> Made {
+    let Packed { codec, stored_bytes, spared } = packed;
     let header = FrameHeader {
-        codec: if packed.is_some() { compression.codec } else { Codec::Raw },
+        codec,
         stored_bytes: stored_bytes as u32,
-        plain_bytes: plain.len() as u32,
+        plain_bytes: plain_bytes as u32,
         pbn: name.pbn,
         domain: name.domain,
     };

@@ -7,6 +7,7 @@
 //!   ([`compress`]);
 //! * [`ChunkBuf`], [`ChunkRef`] and [`ChunkBatch`] carry chunks from a door to the workers without
 //!   copying ([`chunk`], [`pool`]);
+//! * [`Payload`] is a chunk that was compressed before it had a name ([`payload`]);
 //! * [`Comparison`] says whether a chunk is what it is taken for ([`comparison`]);
 //! * [`verify_frames`] says of stored frames which are damaged ([`verify`]), and
 //!   [`recompress_frames`] makes them shorter ([`recompress`]);
@@ -31,6 +32,7 @@ pub mod fingerprint;
 mod job_times;
 mod lane;
 pub mod memory;
+pub mod payload;
 pub mod pool;
 pub mod recompress;
 pub mod verify;
@@ -44,6 +46,7 @@ pub use error::ReduceError;
 pub use fingerprint::{Fingerprinter, Fingerprinters};
 pub use job_times::{JobKind, Spent};
 pub use memory::{MemoryWanted, PreparedMemory};
+pub use payload::Payload;
 pub use recompress::recompress_frames;
 pub use verify::{FramePlace, Image, Verdict, verify_frames};
 pub use workers::{Job, JobDone, Workers};

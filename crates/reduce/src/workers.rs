@@ -26,6 +26,7 @@ use crate::fingerprint::Fingerprinters;
 use crate::job_times::{JobKind, JobTimes, Spent};
 use crate::lane::Lane;
 use crate::memory::{MemoryWanted, PreparedMemory};
+use crate::payload::{Payload, pack_batch};
 use crate::recompress::recompress_frames;
 use crate::verify::{FramePlace, Image, Verdict, verify_frames};
 use format::domain::DomainId;
@@ -59,6 +60,8 @@ pub enum Job {
         chunks: ChunkBatch,
         /// The domain of each; none at all where it is the default one of all.
         domains: Vec<DomainId>,
+        /// With what each is compressed in the same pass; none at all where none is.
+        ahead: Vec<Compression>,
     },
     /// Compare every chunk with one that is known.
     Compare {
@@ -83,6 +86,8 @@ pub enum Job {
         pbns: Vec<Pbn>,
         /// The domain of each; none at all where it is the default one of all.
         domains: Vec<DomainId>,
+        /// Payloads of those that were compressed ahead; none at all where no chunk was.
+        ready: Vec<Option<Payload>>,
     },
     /// Verify every frame.
     Verify {
@@ -133,6 +138,8 @@ pub enum JobDone {
         tag: u64,
         /// One per chunk, in order; None is a chunk of zeros.
         fingerprints: Vec<Option<Fingerprint>>,
+        /// One per chunk that is not of zeros, where they were compressed ahead; else none at all.
+        payloads: Vec<Option<Payload>>,
     },
     /// Of [`Job::Compare`].
     Compared {
@@ -348,7 +355,9 @@ impl Shared {
 }
 
 impl Job {
-    fn tag(&self) -> u64 {
+    /// The submitter's name for it.
+    #[must_use]
+    pub fn tag(&self) -> u64 {
         match self {
             Self::Fingerprint { tag, .. }
             | Self::Compare { tag, .. }
@@ -385,11 +394,13 @@ impl Job {
     /// Whether it takes less time than handing it over does.
     fn is_small(&self) -> bool {
         let fits = |chunks: &ChunkBatch| chunks.length_bytes() <= BYTES_INLINE_MAX;
+        let is_slow = |with: &Compression| with.codec == Codec::Zstd;
         match self {
-            Self::Fingerprint { by, chunks, .. } => by.is_quick() && fits(chunks),
+            Self::Fingerprint { by, chunks, ahead, .. } => {
+                by.is_quick() && !ahead.iter().any(is_slow) && fits(chunks)
+            }
             Self::Compare { chunks, .. } => fits(chunks),
             Self::Compress { compression, compressions, chunks, .. } => {
-                let is_slow = |with: &Compression| with.codec == Codec::Zstd;
                 let has_slow = match compressions.is_empty() {
                     true => is_slow(compression),
                     false => compressions.iter().any(is_slow),
@@ -415,18 +426,23 @@ impl Job {
 
     fn run(self) -> JobDone {
         match self {
-            Self::Fingerprint { tag, by, chunks, domains } => {
+            Self::Fingerprint { tag, by, chunks, domains, ahead } => {
                 let bytes: Vec<&[u8]> = chunks.iter().collect();
                 let mut fingerprints = Vec::with_capacity(bytes.len());
                 by.batch(&bytes, &domains, &mut fingerprints);
-                JobDone::Fingerprints { tag, fingerprints }
+                let payloads = match ahead.is_empty() {
+                    true => Vec::new(),
+                    false => pack_batch(&chunks, &fingerprints, &ahead),
+                };
+                JobDone::Fingerprints { tag, fingerprints, payloads }
             }
             Self::Compare { tag, chunks, known } => {
                 JobDone::Compared { tag, comparisons: compare_batch(&chunks, &known) }
             }
-            Self::Compress { tag, compression, compressions, chunks, pbns, domains } => {
+            Self::Compress { tag, compression, compressions, chunks, pbns, domains, ready } => {
                 let names = ChunkNames { pbns: &pbns, domains: &domains };
-                compress_batch(tag, compression, &compressions, &chunks, names)
+                let with = Codecs { compression, compressions: &compressions, ready: &ready };
+                compress_batch(tag, &with, &chunks, names)
             }
             Self::Verify { tag, image, frames, plain_bytes, by } => {
                 JobDone::Verified { tag, verdicts: verify_frames(&image, &frames, plain_bytes, by) }
@@ -457,11 +473,25 @@ impl ChunkNames<'_> {
     }
 }
 
+/// What makes the frames of chunks.
+struct Codecs<'a> {
+    compression: Compression,
+    compressions: &'a [Compression],
+    ready: &'a [Option<Payload>],
+}
+
+impl Codecs<'_> {
+    /// With what each is compressed, and its payload where that has been done.
+    fn iter(&self) -> impl Iterator<Item = (Compression, Option<&Payload>)> {
+        let with = self.compressions.iter().copied().chain(repeat(self.compression));
+        with.zip(self.ready.iter().map(Option::as_ref).chain(repeat(None)))
+    }
+}
+
 /// The chunks' frames one after the other, and where each ends.
 fn compress_batch(
     tag: u64,
-    compression: Compression,
-    compressions: &[Compression],
+    with: &Codecs<'_>,
     chunks: &ChunkBatch,
     names: ChunkNames<'_>,
 ) -> JobDone {
@@ -469,9 +499,12 @@ fn compress_batch(
     let mut bytes = ChunkBuf::pooled(bytes_max);
     let mut ends = Vec::with_capacity(chunks.len());
     let (mut end, mut spared) = (0, 0);
-    let compressions = compressions.iter().copied().chain(repeat(compression));
-    for ((chunk, name), with) in chunks.iter().zip(names.iter()).zip(compressions) {
-        let made = make_frame(with, name, chunk, &mut bytes.bytes_mut()[end..]);
+    for ((chunk, name), (with, ready)) in chunks.iter().zip(names.iter()).zip(with.iter()) {
+        let out = &mut bytes.bytes_mut()[end..];
+        let made = match ready {
+            Some(payload) => payload.make_frame(name, chunk, out),
+            None => make_frame(with, name, chunk, out),
+        };
         end += made.frame_bytes;
         spared += u64::from(made.spared);
         ends.push(FrameEnd { end_bytes: end as u32, check: made.check });

@@ -8,18 +8,29 @@ use super::finding::Finding;
 use super::workspace::Package;
 
 /// Each room with the rooms it may import, from the bottom up.
-const ARROWS: [(&str, &[&str]); 37] = [
+const ARROWS: [(&str, &[&str]); 38] = [
     ("mutants", &[]),
     ("format", &[]),
     ("threads", &[]),
     ("disk", &["threads", "format"]),
     ("reduce", &["threads", "format"]),
+    ("accelerator", &["reduce", "format"]),
     ("tables", &["disk", "format", "mutants"]),
     ("journal", &["disk", "format", "mutants"]),
     ("containers", &["disk", "format", "mutants"]),
     (
         "engine",
-        &["tables", "journal", "containers", "reduce", "disk", "threads", "format", "mutants"],
+        &[
+            "accelerator",
+            "tables",
+            "journal",
+            "containers",
+            "reduce",
+            "disk",
+            "threads",
+            "format",
+            "mutants",
+        ],
     ),
     ("images", &[]),
     ("estimate", &["images", "reduce", "format"]),
@@ -93,6 +104,7 @@ const ARROWS: [(&str, &[&str]); 37] = [
             "charts",
             "traces",
             "segments",
+            "accelerator",
             "store",
             "engine",
             "tables",
@@ -154,8 +166,8 @@ const ARROWS: [(&str, &[&str]); 37] = [
 ];
 
 /// Rooms that know no form in which doors speak of them: JSON belongs to `admin` and above.
-const WITHOUT_SERDE: [&str; 8] =
-    ["format", "disk", "reduce", "tables", "journal", "containers", "engine", "nbd"];
+const WITHOUT_SERDE: [&str; 9] =
+    ["format", "disk", "reduce", "accelerator", "tables", "journal", "containers", "engine", "nbd"];
 
 /// Every edge between our own packages that the table does not name.
 pub(crate) fn check(packages: &[Package]) -> Vec<Finding> {

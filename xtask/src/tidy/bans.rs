@@ -8,7 +8,8 @@ use super::finding::Finding;
 use super::source::{SourceFile, contains_word};
 
 /// The rooms that run under the seeded simulator. (`disk` waits for devices, with time-outs.)
-const DETERMINISTIC: [&str; 6] = ["format", "reduce", "tables", "journal", "containers", "engine"];
+const DETERMINISTIC: [&str; 7] =
+    ["format", "reduce", "accelerator", "tables", "journal", "containers", "engine"];
 /// Those of them that own no threads: the rings of `disk` and the pool of `reduce` are theirs.
 const SINGLE_THREADED: [&str; 5] = ["format", "tables", "journal", "containers", "engine"];
 /// The rooms that talk to people, and one whose build script is told where to build.

@@ -1,8 +1,9 @@
 //! Figures of a store.
 
 use engine::{
-    Counters, HeatFigures, HotPageFigures, JobTime, ReadCacheFigures, StageTime, StageTimes, Stats,
-    TableFigures, TablesFigures, UnderWay, VolumeStats, VolumeWritten, Written,
+    AcceleratorFigures, Counters, HeatFigures, HotPageFigures, JobTime, ReadCacheFigures,
+    StageTime, StageTimes, Stats, TableFigures, TablesFigures, UnderWay, VolumeStats,
+    VolumeWritten, Written,
 };
 
 use crate::json::record;
@@ -16,7 +17,13 @@ record! {
         data_used_ratio, data_taken_ratio, tables_used_ratio, watermark_percent, dedup_ratio,
         compression_ratio, reduction_ratio, memory_bytes, memory_bytes_max, under_way,
         compression, chunk_bytes, fingerprint, verify, domains, damaged_chunks, given_up_chunks,
-        volumes, writing_stopped, written, tables, read_cache, stages, counters,
+        volumes, writing_stopped, written, tables, read_cache, accelerator if some,
+        stages, counters,
+    }
+    AcceleratorFigures {
+        device, submissions, chunks_hashed, chunks_compressed, batch_fill_ratio, held_max,
+        waiting_max, predicted_new, predicted_duplicate, compressed_in_vain, in_vain_bytes,
+        sent_twice, predicted_ratio, active_ns, hash_busy_ratio, compress_busy_ratio,
     }
     UnderWay { reserved_chunks, quota_chunks, write_bytes, read_bytes }
     ReadCacheFigures {

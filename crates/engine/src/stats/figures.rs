@@ -9,7 +9,9 @@ use format::units::Zone;
 use crate::devices::WrittenBytes;
 use crate::engine::Engine;
 use crate::stats::stages::StageTimes;
-use crate::stats::{Counters, ReadCacheFigures, Stats, UnderWay, VolumeStats, Written};
+use crate::stats::{
+    AcceleratorFigures, Counters, ReadCacheFigures, Stats, UnderWay, VolumeStats, Written,
+};
 
 impl Engine {
     /// The store as it is now, what is buffered not included.
@@ -21,11 +23,10 @@ impl Engine {
         let snapshot_chunks = core.state.catalog.iter().filter_map(mapped_by_snapshot).sum::<u64>();
         let snapshot_bytes = snapshot_chunks * chunk_bytes;
         let unique_bytes = totals.unique_chunks * chunk_bytes;
-        let stored_bytes = totals.live_frame_bytes;
         let table_bytes = core.state.store.used_blocks() * BLOCK_BYTES as u64;
         let [data_used_ratio, tables_used_ratio] = core.used_ratios();
         let [dedup_ratio, compression_ratio, reduction_ratio] =
-            ratios(logical_bytes + snapshot_bytes, unique_bytes, stored_bytes);
+            ratios(logical_bytes + snapshot_bytes, unique_bytes, totals.live_frame_bytes);
         Stats {
             uuid: format!("{:032x}", u128::from_be_bytes(core.geometry.uuid)),
             logical_bytes,
@@ -34,7 +35,7 @@ impl Engine {
             deletions_held,
             unique_chunks: totals.unique_chunks,
             unique_bytes,
-            stored_bytes,
+            stored_bytes: totals.live_frame_bytes,
             table_bytes,
             journal_bytes: core.geometry.journal_bytes,
             device_bytes: self.device_bytes(table_bytes),
@@ -69,6 +70,7 @@ impl Engine {
             written: self.written(),
             tables: self.tables_figures(),
             read_cache: self.read_cache(),
+            accelerator: AcceleratorFigures::of(self.offload.as_ref(), &core.stages),
             stages: StageTimes::of(&core.stages, &core.workers, &core.intake.expanding),
             counters: self.counters(),
         }

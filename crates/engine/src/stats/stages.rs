@@ -164,6 +164,11 @@ impl StageClock {
         self.clock.map_or(0, |clock| (clock.ticks)())
     }
 
+    /// So many ticks in nanoseconds; 0 where nobody keeps time.
+    pub(crate) fn ns(&self, ticks: u64) -> u64 {
+        self.clock.map_or(0, |clock| (clock.ns)(ticks))
+    }
+
     /// What passed since `begun` was spent on `stage`, within another one.
     #[inline]
     pub(crate) fn within(&mut self, stage: CoreStage, begun: u64) {

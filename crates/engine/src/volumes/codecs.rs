@@ -78,15 +78,22 @@ impl<'a> ChunkCodecs<'a> {
     /// Appends what a chunk of this volume is compressed with; nothing in a store without codecs of
     /// volumes.
     pub(crate) fn push(&mut self, volume: VolumeId, to: &mut Vec<Compression>) {
+        if self.any {
+            to.push(self.of_chunk(volume));
+        }
+    }
+
+    /// What a chunk of this volume is compressed with.
+    pub(crate) fn of_chunk(&mut self, volume: VolumeId) -> Compression {
         if !self.any {
-            return;
+            return self.state.compression;
         }
         let compression = match self.last {
             Some((last, compression)) if last == volume => compression,
             _ => self.of(volume),
         };
         self.last = Some((volume, compression));
-        to.push(compression);
+        compression
     }
 
     fn of(&self, volume: VolumeId) -> Compression {

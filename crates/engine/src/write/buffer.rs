@@ -30,9 +30,11 @@ use crate::door::error::RequestError;
 use crate::door::outcome::VolumeInfo;
 use crate::door::volume::{QuotaShare, VolumeShared};
 use crate::duplicates::candidates::{Candidate, Compared};
+use crate::options::FRAMES_BYTES_MAX;
 use crate::place_hash::PlaceMap;
+use crate::write::offloaded::Offloaded;
 use crate::write::partial::{Ack, ChunkPart, Partial};
-use crate::write::slot::{Plan, Slot, SlotData, SlotPlace, group_slots};
+use crate::write::slot::{GROUP_BYTES, Plan, Slot, SlotData, SlotPlace, group_slots};
 use crate::write::written::Written;
 
 /// Lists of slots that are kept for later groups.
@@ -42,6 +44,11 @@ const SPENT_MAX: usize = 64;
 /// that nothing else holds back who sends them faster than they are applied; and every look at what
 /// is buffered goes through those that are long.
 const GROUPS_UNMAPPED_MAX: usize = 64;
+
+/// Groups whose frames are in memory beside their chunks: so many that the workers always have
+/// work, and memory its bound. As many may have payloads beside them that were made ahead.
+pub(crate) const GROUPS_LOOKED_UP_MAX: usize = FRAMES_BYTES_MAX / GROUP_BYTES;
+const _: () = assert!(GROUPS_LOOKED_UP_MAX > 1);
 
 /// How far a group has come.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -98,6 +105,8 @@ pub(crate) struct Group {
     pub(crate) comparisons_out: usize,
     /// What each slot may be a duplicate of, where bytes are compared; else empty.
     pub(crate) compared: Vec<Option<Compared>>,
+    /// What an accelerator has of it, until it is looked up.
+    pub(crate) offloaded: Option<Box<Offloaded>>,
     /// Results of compression jobs, by job.
     pub(crate) frames: Vec<Option<Frames>>,
     /// Chunk counts of the writes whose reservation ends with this group.
@@ -118,6 +127,7 @@ impl Group {
             jobs_out: 0,
             comparisons_out: 0,
             compared: Vec::new(),
+            offloaded: None,
             frames: Vec::new(),
             reservations: Vec::new(),
             quotas: Vec::new(),
@@ -203,6 +213,14 @@ impl WriteBuffer {
     pub(crate) fn group_mut(&mut self, id: u64) -> Option<&mut Group> {
         let at = self.at(id)?;
         self.groups.get_mut(at)
+    }
+
+    /// So many jobs fingerprint a group's chunks.
+    pub(crate) fn fingerprints_wanted(&mut self, id: u64, jobs_out: usize) {
+        if let Some(group) = self.group_mut(id) {
+            group.jobs_out = jobs_out;
+            group.stage = if jobs_out == 0 { Stage::LookingUp } else { Stage::Fingerprinting };
+        }
     }
 
     fn at(&self, id: u64) -> Option<usize> {

@@ -10,31 +10,24 @@
 
 use format::units::{Fingerprint, FrameCheck, Pbn};
 use mutants::mutant;
-use reduce::{ChunkBatch, ChunkRef, FrameEnd, Job};
+use reduce::{ChunkRef, FrameEnd};
 use tables::{PageError, Seen};
 
 use crate::door::error::RequestError;
 use crate::engine::Engine;
-use crate::geometry::fingerprinters;
-use crate::options::FRAMES_BYTES_MAX;
 use crate::pages::wanted::Wanted;
 use crate::state::State;
 use crate::stats::stages::CoreStage;
 use crate::volumes::codecs::ChunkCodecs;
-use crate::write::buffer::{Group, Stage, Work};
-use crate::write::job_tag::{tag, untag};
+use crate::write::buffer::{GROUPS_LOOKED_UP_MAX, Group, Stage};
+use crate::write::job_tag::tag;
 use crate::write::new_chunks::NewChunks;
 use crate::write::partial::Base;
-use crate::write::slot::{GROUP_BYTES, GROUP_SLOTS, Plan, Planned, Slot, SlotData, SlotPlace};
+use crate::write::slot::{GROUP_SLOTS, Plan, Planned, Slot, SlotData, SlotPlace};
 
 /// Chunks of one worker job: small enough that a group spreads over the workers.
 pub(crate) const JOB_CHUNKS: usize = 64;
 const _: () = assert!(GROUP_SLOTS.is_multiple_of(JOB_CHUNKS));
-
-/// Groups whose frames are in memory beside their chunks: so many that the workers always have
-/// work, and memory its bound.
-const GROUPS_LOOKED_UP_MAX: usize = FRAMES_BYTES_MAX / GROUP_BYTES;
-const _: () = assert!(GROUPS_LOOKED_UP_MAX > 1);
 
 impl Engine {
     /// Moves groups through their stages as far as they go.
@@ -75,7 +68,9 @@ impl Engine {
         let mut moved = false;
         let mut jobs = Vec::new();
         while let Some(id) = self.first_in(Stage::Filling) {
-            if self.core.buffer.unfilled.iter().any(|&(of, _)| of == id) {
+            if self.core.buffer.unfilled.iter().any(|&(of, _)| of == id)
+                || self.has_payloads_enough()
+            {
                 break;
             }
             self.send_to_fingerprint(id, &mut jobs);
@@ -179,55 +174,6 @@ impl Engine {
             partial.acks.iter().for_each(|ack| ack.fail(error));
         }
         self.core.buffer.void_slot(id, at);
-    }
-
-    /// Adds what fingerprints a group to `jobs`, which are handed in together.
-    fn send_to_fingerprint(&mut self, id: u64, jobs: &mut Vec<Job>) {
-        let Some(group) = self.core.buffer.group_mut(id) else { return };
-        if !matches!(group.work, Work::Slots(_)) {
-            group.stage = Stage::Applying;
-            return;
-        }
-        let mut domains = self.core.volumes.domains.of_chunks();
-        let by = fingerprinters(&self.core.geometry);
-        let mut jobs_out = 0;
-        for (job, slots) in group.slots().chunks(JOB_CHUNKS).enumerate() {
-            let mut chunks = ChunkBatch::with_capacity(slots.len());
-            let mut of = Vec::new();
-            for slot in slots {
-                if let SlotData::Whole(chunk) = &slot.data {
-                    chunks.push(chunk);
-                    domains.push(slot.volume, &mut of);
-                }
-            }
-            if !chunks.is_empty() {
-                jobs_out += 1;
-                jobs.push(Job::Fingerprint { tag: tag(id, job), by, chunks, domains: of });
-            }
-        }
-        group.jobs_out = jobs_out;
-        group.stage = if jobs_out == 0 { Stage::LookingUp } else { Stage::Fingerprinting };
-    }
-
-    /// Takes the fingerprints of one job; chunks that turn out to be zeros are let go.
-    pub(crate) fn fingerprints_made(&mut self, of: u64, made: Vec<Option<Fingerprint>>) {
-        let (id, job) = untag(of);
-        let Some(group) = self.core.buffer.group_mut(id) else { return };
-        let slots = group.slots_mut().iter_mut().skip(job * JOB_CHUNKS).take(JOB_CHUNKS);
-        let whole = slots.filter(|slot| !matches!(slot.data, SlotData::Zeros));
-        let mut zeros = 0;
-        for (slot, fingerprint) in whole.zip(made) {
-            slot.fingerprint = fingerprint;
-            if fingerprint.is_none() {
-                (slot.plan, slot.data) = (Plan::Unmap, SlotData::Zeros);
-                zeros += 1;
-            }
-        }
-        group.jobs_out -= 1;
-        if group.jobs_out == 0 {
-            group.stage = Stage::LookingUp;
-        }
-        self.core.counters.chunks_zero += zeros;
     }
 
     fn look_up_groups(&mut self) -> bool {
@@ -419,8 +365,12 @@ impl Engine {
         let room = plans.len().min(JOB_CHUNKS);
         let mut domains = self.core.volumes.domains.of_chunks();
         let mut codecs = ChunkCodecs::new(&self.core.state, &self.core.geometry);
+        let mut offloaded = group.offloaded.take();
+        if let (Some(offloaded), Some(offload)) = (&offloaded, &mut self.offload) {
+            offloaded.judge(plans, self.core.geometry.chunk_bytes, offload);
+        }
         let mut jobs: Vec<NewChunks> = Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
-        for (slot, &plan) in group.slots_mut().iter_mut().zip(plans) {
+        for (at, (slot, &plan)) in group.slots_mut().iter_mut().zip(plans).enumerate() {
             slot.plan = if slot.plan == Plan::Void { Plan::Void } else { plan };
             if let (Some((pbn, frame)), SlotData::Whole(chunk)) = (plan.stores(), &slot.data) {
                 if frame.is_multiple_of(JOB_CHUNKS) {
@@ -433,6 +383,10 @@ impl Engine {
                         domains.push(slot.volume, &mut new.domains);
                     }
                     codecs.push(slot.volume, &mut new.compressions);
+                    if let Some(offloaded) = &mut offloaded {
+                        let with = codecs.of_chunk(slot.volume);
+                        new.ready.push(offloaded.take_payload(at, with));
+                    }
                 }
             }
         }
@@ -440,8 +394,11 @@ impl Engine {
         group.frames.resize_with(group.jobs_out, || None);
         group.stage = Stage::Compressing;
         let jobs = jobs.into_iter().enumerate();
-        let jobs = jobs.map(|(job, new)| new.into_job(tag(id, job), compression));
-        self.core.workers.submit_all(jobs.collect());
+        let jobs = jobs.map(|(job, new)| new.into_job(tag(id, job), compression)).collect();
+        match &mut self.offload {
+            Some(offload) => offload.submit(jobs, &self.core.workers, self.core.stages.now()),
+            None => self.core.workers.submit_all(jobs),
+        }
     }
 
     /// A group whose jobs are all back is ready to be applied.

@@ -51,6 +51,15 @@ impl Slot {
         Self { volume, lba, data, fingerprint, sought, unindexed, far, plan }
     }
 
+    /// Its chunk's fingerprint; none, and true, where that turned out to be zeros.
+    pub(crate) fn take_fingerprint(&mut self, fingerprint: Option<Fingerprint>) -> bool {
+        self.fingerprint = fingerprint;
+        if fingerprint.is_none() {
+            (self.plan, self.data) = (Plan::Unmap, SlotData::Zeros);
+        }
+        fingerprint.is_none()
+    }
+
     /// The fingerprint that is looked up.
     pub(crate) fn sought_fingerprint(&self) -> Option<Fingerprint> {
         self.fingerprint.filter(|_| self.sought)

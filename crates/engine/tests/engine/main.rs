@@ -3,6 +3,7 @@
 //! One binary: each would link the whole room again.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod accelerator;
 mod allocation;
 mod belonging;
 mod buckets;

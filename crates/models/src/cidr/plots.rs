@@ -43,7 +43,7 @@ fn predictor_panel() -> Panel {
         let workload = Workload::new(kind, REQUESTS, SEED);
         let right = |percent| {
             let predicted = predict(&workload, workload.unique_chunks() * percent / 100);
-            Some(predicted.right_percent())
+            Some(100.0 * predicted.right_ratio())
         };
         Series::bars(kind.name(), color + 1, SAMPLES_PERCENT.map(right).into())
     });

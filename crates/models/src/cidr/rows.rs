@@ -122,7 +122,7 @@ fn ideas() -> Vec<Row> {
         let workload = Workload::new(kind, REQUESTS, SEED);
         let half = workload.unique_chunks() / 4;
         let (with, without) = (predict(&workload, half), predict(&workload, 1));
-        with.in_vain < without.in_vain / 2 && with.right_percent() > without.right_percent()
+        with.in_vain < without.in_vain / 2 && with.right_ratio() > without.right_ratio()
     };
     vec![
         Row::statement(

@@ -8,6 +8,7 @@ use crate::compress::{compress_frame, expand_frame, frame_bytes_max};
 use crate::errand::Errand;
 use crate::fingerprint::Fingerprinters;
 use crate::memory::MemoryWanted;
+use crate::payload::Payload;
 use crate::verify::{FramePlace, Verdict};
 use format::detection::{Detection, FingerprintKind};
 use format::domain::{DomainId, DomainSecret};
@@ -34,7 +35,9 @@ enum Output {
 
 fn output(done: JobDone) -> (u64, Output) {
     match done {
-        JobDone::Fingerprints { tag, fingerprints } => (tag, Output::Fingerprints(fingerprints)),
+        JobDone::Fingerprints { tag, fingerprints, .. } => {
+            (tag, Output::Fingerprints(fingerprints))
+        }
         JobDone::Frames { tag, bytes, ends, .. } => {
             for (start, end) in
                 [0].into_iter().chain(ends.iter().map(|end| end.end_bytes)).zip(&ends)
@@ -142,7 +145,13 @@ fn jobs() -> Vec<Job> {
             let compression = Compression { codec, level: n as i8 % 5 };
             let pbns = (1..).map(Pbn).take(count).collect();
             match n % 5 {
-                0 | 2 => Job::Fingerprint { tag, by: by(n), chunks, domains: domains(n, count) },
+                0 | 2 => Job::Fingerprint {
+                    tag,
+                    by: by(n),
+                    chunks,
+                    domains: domains(n, count),
+                    ahead: compressions(n, count),
+                },
                 4 if n % 2 == 0 => {
                     let (image, frames) = image(compression, &chunks);
                     Job::Verify { tag, image, frames, plain_bytes: Some(4096), by: by(n) }
@@ -158,6 +167,7 @@ fn jobs() -> Vec<Job> {
                     chunks,
                     pbns,
                     domains: domains(n, count),
+                    ready: Vec::new(),
                 },
             }
         })
@@ -184,6 +194,7 @@ fn frames_are_found_by_their_ends() {
         chunks: chunks(3).iter().collect(),
         pbns,
         domains: Vec::new(),
+        ready: Vec::new(),
     };
     let Some(Output::Frames(bytes, ends)) = run(2, vec![job]).remove(&1) else {
         panic!("no frames")
@@ -214,6 +225,7 @@ fn every_chunk_has_its_codec() {
             chunks: [7, 8, 9].map(even).iter().collect(),
             pbns: (1..4).map(Pbn).collect(),
             domains: Vec::new(),
+            ready: Vec::new(),
         };
         let Some(Output::Frames(bytes, ends)) = run(2, vec![job]).remove(&1) else {
             panic!("no frames")
@@ -224,6 +236,45 @@ fn every_chunk_has_its_codec() {
             assert_eq!(header.codec, codec);
             start = end as usize;
         }
+    }
+}
+
+/// Zeros have no payload, and every other chunk may be compressed again.
+#[test]
+fn frames_are_the_same_where_chunks_were_compressed_ahead() {
+    let workers = Workers::new(0, Arc::new(|| {}));
+    let result = |job| {
+        let mut done = Vec::new();
+        workers.submit(job);
+        workers.poll(&mut done);
+        done.pop().unwrap()
+    };
+    for (seed, level) in (1..9).flat_map(|seed| [-3, 1, 9].map(|level| (seed, level))) {
+        let chunks = || chunks(seed).iter().collect::<ChunkBatch>();
+        let zstd = Compression { codec: Codec::Zstd, level };
+        let with = [LZ4, zstd, LZ4, RAW, LZ4, LZ4, zstd, zstd].to_vec();
+        let (by, domains) = (by(0), Vec::new());
+        let (chunks_ahead, ahead) = (chunks(), with.clone());
+        let ahead = Job::Fingerprint { tag: 1, by, chunks: chunks_ahead, domains, ahead };
+        let JobDone::Fingerprints { fingerprints, mut payloads, .. } = result(ahead) else {
+            panic!("no fingerprints")
+        };
+        let is_there = |payload: &Option<Payload>| payload.is_some();
+        assert!(fingerprints.iter().map(Option::is_some).eq(payloads.iter().map(is_there)));
+        let frames = |ready| {
+            let (compressions, pbns) = (with.clone(), (1..9).map(Pbn).collect());
+            let (tag, chunks, domains) = (2, chunks(), Vec::new());
+            let compression = RAW;
+            let job =
+                Job::Compress { tag, compression, compressions, chunks, pbns, domains, ready };
+            let done = result(job);
+            let JobDone::Frames { spared, .. } = done else { panic!("no frames") };
+            (output(done), spared)
+        };
+        let alone = frames(Vec::new());
+        assert_eq!(frames(payloads.clone()), alone);
+        payloads.iter_mut().step_by(2).for_each(|payload| *payload = None);
+        assert_eq!(frames(payloads), alone);
     }
 }
 
@@ -246,6 +297,7 @@ fn a_job_that_panics_completes_and_the_pool_goes_on() {
                     chunks,
                     pbns: vec![Pbn(1)],
                     domains: Vec::new(),
+                    ready: Vec::new(),
                 }
             })
             .chain(jobs())
@@ -273,6 +325,7 @@ fn dropping_the_pool_gives_every_permit_back() {
                 by: by(2),
                 chunks: [&ChunkRef::new(buf, 0, 4096)].into_iter().collect(),
                 domains: Vec::new(),
+                ahead: Vec::new(),
             });
         }
         drop(workers);
@@ -284,7 +337,13 @@ fn dropping_the_pool_gives_every_permit_back() {
 fn an_empty_job_completes() {
     let compression = Compression { codec: Codec::Zstd, level: 3 };
     let jobs = vec![
-        Job::Fingerprint { tag: 0, by: by(0), chunks: ChunkBatch::default(), domains: Vec::new() },
+        Job::Fingerprint {
+            tag: 0,
+            by: by(0),
+            chunks: ChunkBatch::default(),
+            domains: Vec::new(),
+            ahead: Vec::new(),
+        },
         Job::Compress {
             tag: 1,
             compression,
@@ -292,6 +351,7 @@ fn an_empty_job_completes() {
             chunks: ChunkBatch::default(),
             pbns: Vec::new(),
             domains: Vec::new(),
+            ready: Vec::new(),
         },
     ];
     let outputs = run(1, jobs);
