@@ -137,7 +137,9 @@ impl Engine {
         moved |= self.advance_quarantine();
         moved |= self.core.advance_marking();
         self.answer_stop();
-        moved |= self.advance_scrub();
+        let (clients_read, grows) = (self.reads.any(), self.enlarging.any());
+        moved |= self.scrub.advance(&mut self.core, clients_read, grows);
+        self.answer_stop();
         moved
     }
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod flush_queue;
 pub(crate) mod frame;
+pub(crate) mod invariant;
 pub(crate) mod pages;
 pub(crate) mod record;
 pub(crate) mod record_log;

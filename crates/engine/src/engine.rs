@@ -234,12 +234,13 @@ impl Engine {
     }
 
     /// The parts that have left the engine.
-    pub(crate) fn parts(&self) -> [&dyn Part; 4] {
-        [&self.explaining, &self.walks, &self.copies, &self.flushing]
+    pub(crate) fn parts(&self) -> [&dyn Part; 5] {
+        [&self.scrub, &self.explaining, &self.walks, &self.copies, &self.flushing]
     }
 
-    pub(crate) fn parts_mut(&mut self) -> [&mut dyn Part; 4] {
-        [&mut self.explaining, &mut self.walks, &mut self.copies, &mut self.flushing]
+    pub(crate) fn parts_mut(&mut self) -> [&mut dyn Part; 5] {
+        let (questions, walks) = (&mut self.explaining, &mut self.walks);
+        [&mut self.scrub, questions, walks, &mut self.copies, &mut self.flushing]
     }
 
     /// Asserts that what parts show in [`Core`] is what they have.
@@ -254,6 +255,8 @@ impl Engine {
         let (room, superblock) = (&self.core.table_room, &self.core.superblock);
         let phase = (self.checkpoints.is_under_way(), self.checkpoints.is_writing_root());
         assert_eq!(phase, (room.is_under_way, superblock.is_writing_root), "PhaseIsPublished");
+        let writers = [superblock.is_scrubbed, self.enlarging.running.is_some()];
+        assert!(writers != [true; 2], "SuperblockHasOneWriter");
         assert!(self.core.stopped.is_none() || self.core.stop_is_answered, "StopIsAnswered");
     }
 
@@ -327,8 +330,10 @@ impl Engine {
             Purpose::Container(id) => self.core.placement.write_ended(id),
             Purpose::FlushSync => self.flushing.sync_ended(),
             Purpose::TablesSync | Purpose::Root | Purpose::RootSync => self.checkpoints.io_ended(),
-            Purpose::Scrub(key) => self.scrub.read_ended(key, io.buf),
-            Purpose::ScrubWrite | Purpose::ScrubSync => self.scrub.write_ended(io.result.is_ok()),
+            Purpose::Scrub(key) => self.scrub.read_ended(&mut self.core, key, io.buf),
+            Purpose::ScrubWrite | Purpose::ScrubSync => {
+                self.scrub.write_ended(&mut self.core, io.result.is_ok());
+            }
         }
     }
 
@@ -365,13 +370,15 @@ impl Engine {
                     group.jobs_out -= 1;
                 }
             }
-            JobDone::Verified { tag, verdicts } => self.scrub.verified(tag, Some(verdicts)),
+            JobDone::Verified { tag, verdicts } => {
+                self.scrub.verified(&mut self.core, tag, Some(verdicts));
+            }
             JobDone::Recompressed { bytes, ends, .. } => self.slice_renewed(bytes, ends),
             JobDone::Packed { tag } => self.core.placement.packed(tag, &mut self.core.devices),
             JobDone::Prepared { memory } => self.memory_prepared(memory),
             JobDone::Panicked { kind, tag } => {
                 if kind == JobKind::Verify {
-                    self.scrub.verified(tag, None);
+                    self.scrub.verified(&mut self.core, tag, None);
                 }
                 self.stop_writing(RequestError::WorkerLost);
                 if kind == JobKind::Pack {

@@ -156,6 +156,9 @@ enum RequestErrorForm {
         reason: String,
     },
     WorkerLost,
+    InvariantBroken {
+        name: String,
+    },
     CannotGrow {
         reason: String,
     },

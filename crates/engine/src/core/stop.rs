@@ -4,6 +4,7 @@ use format::units::block_offset_bytes;
 use tables::PageError;
 
 use crate::core::Core;
+use crate::core::invariant::Invariant;
 use crate::door::error::RequestError;
 use crate::notice::Notice;
 use crate::pages::absence::{Advice, lacking_page};
@@ -28,6 +29,13 @@ impl Core {
         self.tell(&Notice::WritingStopped { error: error.clone() });
         self.intake.refuse_writes(error);
         self.devices.stop_waiting_for_room();
+    }
+
+    /// An invariant does not hold. A debug build panics; in a server nothing is written from now on,
+    /// under the invariant's name, and reads go on: what is on the disk was written while it held.
+    pub(crate) fn violated(&mut self, invariant: Invariant) {
+        debug_assert!(false, "{invariant:?} does not hold");
+        self.stop_writing(RequestError::InvariantBroken { name: format!("{invariant:?}") });
     }
 
     /// The caller lacks a page. True if the writing stops for that; else the caller tries again.

@@ -14,12 +14,14 @@ pub(crate) struct Superblock {
     pub(crate) is_writing_root: bool,
     /// A scrub writes here: the next root waits, so that not both slots are torn.
     pub(crate) is_mended: bool,
+    /// A step of a scrub judges it by the geometry in memory: no other geometry is written.
+    pub(crate) is_scrubbed: bool,
 }
 
 impl Superblock {
     pub(crate) fn new(newest: &Root) -> Self {
         let newest = Box::new(newest.clone());
-        Self { newest, is_writing_root: false, is_mended: false }
+        Self { newest, is_writing_root: false, is_mended: false, is_scrubbed: false }
     }
 
     /// The generation of the next root.

@@ -59,7 +59,6 @@ impl Engine {
     fn answer_all(&mut self, error: &RequestError) {
         self.fail_writing(error);
         self.reads.fail(error);
-        self.scrub.fail(error);
         self.parts_mut().into_iter().for_each(|part| part.fail(error));
         self.enlarging.fail(error);
         self.evacuation.fail(error);

@@ -363,6 +363,15 @@ pub enum RequestError {
          report this"
     )]
     WorkerLost,
+    /// The engine met a bug in this program: what it may not do without is not so.
+    #[error(
+        "the server has a bug ({name} does not hold); the store stopped so as to lose nothing: \
+         restart it and report this"
+    )]
+    InvariantBroken {
+        /// Name of the invariant.
+        name: String,
+    },
     /// The store cannot be made larger like that.
     #[error("the store was not made larger: {reason}")]
     CannotGrow {

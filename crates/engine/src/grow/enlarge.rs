@@ -73,7 +73,7 @@ impl Engine {
     }
 
     fn begin_enlarging(&mut self) -> bool {
-        if self.enlarging.wishes.is_empty() || self.scrub.is_at_superblock() {
+        if self.enlarging.wishes.is_empty() || self.core.superblock.is_scrubbed {
             return false;
         }
         let Some(wish) = self.enlarging.wishes.pop_front() else { return false };

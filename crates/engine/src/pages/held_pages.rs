@@ -18,7 +18,6 @@ pub(crate) struct HeldPages {
     /// For the version that is given back.
     pub(crate) deletion: PinSet,
     pub(crate) collection: PinSet,
-    pub(crate) scrub: PinSet,
     /// For the chunk that is stored twice, or healed from its second copy.
     pub(crate) copy: PinSet,
     /// For the first write that waits for its volume's quota.

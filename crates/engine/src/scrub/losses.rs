@@ -18,7 +18,8 @@ use format::catalog::VolumeState;
 use format::units::{Lba, Pbn, TreeId, VolumeId};
 use tables::{NextLeaf, PageError, lba_pbn, pbn_pba};
 
-use crate::engine::Engine;
+use crate::core::Core;
+use crate::core::invariant::Invariant;
 use crate::lba_runs::LbaRuns;
 use crate::pages::wanted::Wanted;
 use crate::scrub::ScrubPosition;
@@ -26,86 +27,85 @@ use crate::scrub::stages::LossesScrub;
 use crate::scrub::state::{FINDINGS_PER_STEP, Progress, Running};
 use crate::state::State;
 
-impl Engine {
-    pub(crate) fn scrub_losses(&mut self, running: &mut Running, at: &mut LossesScrub) -> Progress {
-        let volumes = self.core.state.catalog.ids();
-        let Some(id) = volumes.into_iter().find(|id| id.0 >= at.volume) else {
+impl LossesScrub {
+    pub(crate) fn scrub_losses(&mut self, core: &mut Core, running: &mut Running) -> Progress {
+        let volumes = core.state.catalog.ids();
+        let Some(id) = volumes.into_iter().find(|id| id.0 >= self.volume) else {
             return Progress::Done(None);
         };
-        if self.core.damage.is_empty() && self.core.state.given_up_chunks() == 0 {
+        if core.damage.is_empty() && core.state.given_up_chunks() == 0 {
             return Progress::Done(None);
         }
-        if id.0 > at.volume {
-            (at.volume, at.leaf) = (id.0, 0);
+        if id.0 > self.volume {
+            (self.volume, self.leaf) = (id.0, 0);
         }
-        let is_over = at.leaves_left == 0 || running.step.findings.len() >= FINDINGS_PER_STEP;
+        let is_over = self.leaves_left == 0 || running.step.findings.len() >= FINDINGS_PER_STEP;
         if is_over {
-            let (volume, leaf) = (at.volume, at.leaf);
+            let (volume, leaf) = (self.volume, self.leaf);
             return Progress::Done(Some(ScrubPosition::Losses { volume, leaf }));
         }
-        let entry =
-            self.core.state.catalog.get(id).filter(|entry| entry.state == VolumeState::Live);
-        let Some(name) = entry.map(|entry| self.core.state.full_name(entry)) else {
-            at.volume += 1;
+        let entry = core.state.catalog.get(id).filter(|entry| entry.state == VolumeState::Live);
+        let Some(name) = entry.map(|entry| core.state.full_name(entry)) else {
+            self.volume += 1;
             return Progress::Moved;
         };
         let mut wanted = Wanted::default();
-        let next = self.want_next_leaf(id, at.leaf, &mut wanted);
-        self.core.hold_pages(wanted, |held| &mut held.scrub);
+        let next = want_next_leaf(core, id, self.leaf, &mut wanted);
+        core.hold_in(&mut running.pins, wanted);
         match next {
             Ok(Next::Waits) => return Progress::Waits,
             Ok(Next::Here { leaf, given_up }) => {
-                self.name_losses(running, id, &name, leaf, &given_up);
-                at.leaf = leaf + 1;
-                at.leaves_left -= 1;
+                name_losses(core, running, (id, &name), leaf, &given_up);
+                self.leaf = leaf + 1;
+                self.leaves_left -= 1;
             }
-            Ok(Next::Damaged(leaf)) => at.leaf = leaf + 1,
+            Ok(Next::Damaged(leaf)) => self.leaf = leaf + 1,
             // What stands below a damaged inner page cannot be found.
-            Ok(Next::End) | Err(_) => (at.volume, at.leaf) = (at.volume + 1, 0),
+            Ok(Next::End) | Err(_) => (self.volume, self.leaf) = (self.volume + 1, 0),
         }
         Progress::Moved
     }
+}
 
-    fn want_next_leaf(
-        &mut self,
-        id: VolumeId,
-        from: u64,
-        wanted: &mut Wanted,
-    ) -> Result<Next, PageError> {
-        let tree = TreeId::volume(id);
-        let store = &mut self.core.state.store;
-        Ok(match store.next_leaf(tree, from, &mut wanted.reads)? {
-            NextLeaf::End => Next::End,
-            NextLeaf::Missing => Next::Waits,
-            NextLeaf::Found(leaf) => {
-                match store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads) {
-                    Ok(true) => match self.core.state.given_up_in(tree, leaf, wanted) {
-                        Some(given_up) => Next::Here { leaf, given_up },
-                        None => Next::Waits,
-                    },
-                    Ok(false) => Next::Waits,
-                    Err(_) => Next::Damaged(leaf),
-                }
+fn want_next_leaf(
+    core: &mut Core,
+    id: VolumeId,
+    from: u64,
+    wanted: &mut Wanted,
+) -> Result<Next, PageError> {
+    let tree = TreeId::volume(id);
+    let store = &mut core.state.store;
+    Ok(match store.next_leaf(tree, from, &mut wanted.reads)? {
+        NextLeaf::End => Next::End,
+        NextLeaf::Missing => Next::Waits,
+        NextLeaf::Found(leaf) => {
+            match store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads) {
+                Ok(true) => match core.state.given_up_in(tree, leaf, wanted) {
+                    Some(given_up) => Next::Here { leaf, given_up },
+                    None => Next::Waits,
+                },
+                Ok(false) => Next::Waits,
+                Err(_) => Next::Damaged(leaf),
             }
-        })
-    }
-
-    fn name_losses(
-        &self,
-        running: &mut Running,
-        id: VolumeId,
-        name: &str,
-        leaf: u64,
-        given_up: &BTreeSet<Pbn>,
-    ) {
-        let Some(page) = self.core.state.store.page(TreeId::volume(id), leaf) else { return };
-        let mut runs = LbaRuns::default();
-        let is_lost =
-            |(_, pbn): &(Lba, Pbn)| self.core.damage.contains(*pbn) || given_up.contains(pbn);
-        lba_pbn::mapped(leaf, page).filter(is_lost).for_each(|(lba, _)| runs.add(lba.0));
-        for problem in runs.lost(name, self.core.geometry.chunk_bytes) {
-            running.found(problem, false);
         }
+    })
+}
+
+fn name_losses(
+    core: &mut Core,
+    running: &mut Running,
+    (id, name): (VolumeId, &str),
+    leaf: u64,
+    given_up: &BTreeSet<Pbn>,
+) {
+    let Some(page) = core.state.store.page(TreeId::volume(id), leaf) else {
+        return core.violated(Invariant::PinnedWhileRead);
+    };
+    let mut runs = LbaRuns::default();
+    let is_lost = |(_, pbn): &(Lba, Pbn)| core.damage.contains(*pbn) || given_up.contains(pbn);
+    lba_pbn::mapped(leaf, page).filter(is_lost).for_each(|(lba, _)| runs.add(lba.0));
+    for problem in runs.lost(name, core.geometry.chunk_bytes) {
+        running.found(problem, false);
     }
 }
 

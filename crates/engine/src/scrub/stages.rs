@@ -8,7 +8,7 @@ use disk::AlignedBuf;
 use format::BLOCK_BYTES;
 use format::container_page::{ContainerEntry, ContainerState};
 use format::directory::DirectoryEntry;
-use format::units::{ContainerId, Fingerprint, Pba, Pbn};
+use format::units::{ContainerId, Fingerprint, Pba, Pbn, Zone};
 use reduce::Verdict;
 use tables::PageRead;
 
@@ -129,7 +129,7 @@ pub(crate) enum ContainerPhase {
     Judging,
     Healing,
     Mending,
-    Writing,
+    Writing { zone: Zone },
     Syncing,
 }
 

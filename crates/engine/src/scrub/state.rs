@@ -7,6 +7,7 @@ use format::units::Zone;
 use tables::PinSet;
 
 use crate::check::problem::Problem;
+use crate::devices::{Devices, Purpose};
 use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::scrub::stages::{ContainerScrub, LossesScrub, SuperblockScrub, TablesScrub};
@@ -19,13 +20,13 @@ pub(crate) const FINDINGS_PER_STEP: usize = 4096;
 #[derive(Default)]
 pub(crate) struct Scrub {
     pub(crate) waiting: VecDeque<(ScrubRequest, Done<ScrubStep>)>,
-    pub(crate) running: Option<Box<Running>>,
+    /// The step under way, and its stage.
+    pub(crate) running: Option<(Box<Running>, Work)>,
 }
 
 /// The step under way.
 pub(crate) struct Running {
     pub(crate) done: Done<ScrubStep>,
-    pub(crate) work: Option<Work>,
     pub(crate) fingerprints: bool,
     pub(crate) step: ScrubStep,
     pub(crate) io: ScrubIo,
@@ -39,11 +40,11 @@ pub(crate) struct Running {
 /// What a step reads next, reads, and has read.
 #[derive(Default)]
 pub(crate) struct ScrubIo {
-    pub(crate) to_read: VecDeque<ScrubRead>,
-    pub(crate) reading: BTreeMap<u64, ScrubRead>,
-    pub(crate) next_key: u64,
+    to_read: VecDeque<ScrubRead>,
+    reading: BTreeMap<u64, ScrubRead>,
+    next_key: u64,
     arrived: VecDeque<(ScrubRead, Option<AlignedBuf>)>,
-    pub(crate) writes_out: usize,
+    writes_out: usize,
     write_failed: bool,
 }
 
@@ -80,6 +81,52 @@ impl ScrubIo {
         self.to_read.push_back(read);
     }
 
+    /// The next stretch to read, by its key, while fewer than that are read.
+    pub(crate) fn next_read(&mut self, out_max: usize) -> Option<(u64, ScrubRead)> {
+        if self.reading.len() >= out_max {
+            return None;
+        }
+        let read = self.to_read.pop_front()?;
+        let key = self.next_key;
+        self.next_key += 1;
+        self.reading.insert(key, read);
+        Some((key, read))
+    }
+
+    /// A stretch has come, without bytes if it could not be read; false if it is none of these.
+    pub(crate) fn arrive(&mut self, key: u64, buf: Option<AlignedBuf>) -> bool {
+        let read = self.reading.remove(&key);
+        let is_known = read.is_some();
+        self.arrived.extend(read.map(|read| (read, buf)));
+        is_known
+    }
+
+    /// Writes whole blocks that heal something, outside of all that is promised.
+    pub(crate) fn write(
+        &mut self,
+        devices: &mut Devices,
+        zone: Zone,
+        offset_bytes: u64,
+        buf: AlignedBuf,
+    ) {
+        self.writes_out += 1;
+        devices.write(zone, offset_bytes, buf.into(), Purpose::ScrubWrite);
+    }
+
+    /// Makes durable what [`Self::write`] has written.
+    pub(crate) fn sync(&mut self, devices: &mut Devices, zone: Zone) {
+        self.writes_out += 1;
+        devices.sync(zone, Purpose::ScrubSync);
+    }
+
+    /// A write or sync has ended; false if none was on its way.
+    pub(crate) fn write_ended(&mut self, ok: bool) -> bool {
+        let was_out = self.writes();
+        self.writes_out = self.writes_out.saturating_sub(1);
+        self.write_failed |= !ok;
+        was_out
+    }
+
     /// A stretch that has come; without bytes if it could not be read.
     pub(crate) fn take_arrived(&mut self) -> Option<(ScrubRead, Option<AlignedBuf>)> {
         self.arrived.pop_front()
@@ -102,10 +149,9 @@ impl ScrubIo {
 }
 
 impl Running {
-    pub(crate) fn new(done: Done<ScrubStep>, work: Work, fingerprints: bool) -> Self {
+    pub(crate) fn new(done: Done<ScrubStep>, fingerprints: bool) -> Self {
         Self {
             done,
-            work: Some(work),
             fingerprints,
             step: ScrubStep::default(),
             io: ScrubIo::default(),
@@ -115,44 +161,12 @@ impl Running {
         }
     }
 
+    /// Whether a job is under way whose verdicts have not come.
+    pub(crate) fn awaits_verdicts(&self) -> bool {
+        self.verdicts.len() < self.jobs_out
+    }
+
     pub(crate) fn found(&mut self, problem: Problem, healed: bool) {
         self.step.findings.push(ScrubFinding { problem, healed });
-    }
-}
-
-impl Scrub {
-    pub(crate) fn is_busy(&self) -> bool {
-        self.running.is_some() || !self.waiting.is_empty()
-    }
-
-    /// Whether the step under way is about the superblock.
-    pub(crate) fn is_at_superblock(&self) -> bool {
-        let work = self.running.as_ref().and_then(|running| running.work.as_ref());
-        matches!(work, Some(Work::Superblock(_)))
-    }
-
-    /// A caller that waits for a step hears that there will be none.
-    pub(crate) fn fail(&mut self, error: &RequestError) {
-        let running = self.running.take().map(|running| running.done);
-        let waiting = self.waiting.drain(..).map(|(_, done)| done);
-        running.into_iter().chain(waiting).for_each(|done| done.fail(error.clone()));
-    }
-
-    pub(crate) fn read_ended(&mut self, key: u64, buf: Option<AlignedBuf>) {
-        let Some(running) = &mut self.running else { return };
-        let Some(read) = running.io.reading.remove(&key) else { return };
-        running.io.arrived.push_back((read, buf));
-    }
-
-    pub(crate) fn write_ended(&mut self, ok: bool) {
-        let Some(running) = &mut self.running else { return };
-        running.io.writes_out -= 1;
-        running.io.write_failed |= !ok;
-    }
-
-    pub(crate) fn verified(&mut self, job: u64, verdicts: Option<Vec<reduce::Verdict>>) {
-        if let Some(running) = &mut self.running {
-            running.verdicts.insert(job, verdicts);
-        }
     }
 }

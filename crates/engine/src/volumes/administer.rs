@@ -80,7 +80,7 @@ impl Engine {
             Verb::Explain(asked) => self.explaining.accept(asked),
             Verb::DifferenceRequest(asked) => self.walks.accept_difference(&self.core, asked),
             Verb::WeightRequest(asked) => self.walks.accept_weight(&self.core, asked),
-            Verb::ScrubRequest(Asked { verb, done }) => self.accept_scrub(verb, done),
+            Verb::ScrubRequest(Asked { verb, done }) => self.scrub.accept(verb, done),
             Verb::CollectRequest(Asked { verb, done }) => self.accept_collect(verb, done),
             Verb::ListZones(asked) => asked.done.reply(self.list_zones()),
             Verb::EvacuateZone(asked) => self.accept_evacuate(asked),
@@ -403,7 +403,6 @@ impl Engine {
             && self.requests.is_empty()
             && !self.reads.any()
             && !self.collection.is_busy()
-            && !self.scrub.is_busy()
             && self.parts().iter().all(|part| part.is_idle(&self.core))
             && !self.enlarging.any();
         let ready = self.core.stopped.is_some() || (drained && self.close_tables());

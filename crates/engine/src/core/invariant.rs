@@ -1,0 +1,13 @@
+//! The invariants that a running engine asserts where a state changes, by the names that decision
+//! 076 gives them. What `check` asserts after each step of a debug build has its name beside it.
+
+/// An invariant.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Invariant {
+    /// A container in use lies in a data zone, also when the store has grown or a zone is gone.
+    ContainersKeepNumbers,
+    /// A page that was found here stays here until its pin is released.
+    PinnedWhileRead,
+    /// What comes for a step of a scrub was asked for by it, and its writes end once.
+    ReadsCounted,
+}
