@@ -80,7 +80,7 @@ impl Engine {
     /// What every step ends with; `moved`: it found something to do. True if there is more.
     pub(crate) fn end_step(&mut self, moved: bool) -> bool {
         self.lend_memory();
-        self.keep_cache_in_bounds();
+        self.checkpoints.keep_cache_in_bounds(&mut self.core);
         self.prepare_memory();
         self.core.publish_space();
         if moved {

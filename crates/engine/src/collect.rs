@@ -42,7 +42,7 @@ use format::units::{CONTAINER_BYTES, ContainerId, FrameCheck, Pba, Pbn};
 use reduce::{ChunkBuf, FramePlace, Image, Job};
 use tables::PageError;
 
-use crate::collect::collection::{Known, Order, Renewed, Reserve, Victim};
+use crate::collect::collection::{Known, Order, Renewed, Victim};
 use crate::collect::fates::{Fate, room_of_moves};
 use crate::core::record::CHANGE_BYTES_MAX;
 use crate::devices::Purpose;
@@ -84,7 +84,7 @@ impl Engine {
             return false;
         }
         let free = self.core.placement.space.coming_containers();
-        self.collection.pace.earn(self.core.counters.frame_bytes_stored, free, self.reserve());
+        self.collection.pace.earn(self.core.counters.frame_bytes_stored, free, self.core.reserve());
         let Some(victim) = &self.collection.victim else { return self.begin_collection() };
         if matches!(victim.known, Known::Nothing) || !self.may_collect_now() {
             return false;
@@ -97,15 +97,9 @@ impl Engine {
         }
     }
 
-    /// Shows what the victim may still take in vain: clients are not promised it.
+    /// Shows the victim, and what it may still take in vain: clients are not promised that.
     pub(crate) fn publish_victim(&mut self) {
-        self.core.placement.at_risk_bytes = self.collection.at_risk_bytes();
-    }
-
-    /// Whether a container is being collected, or one is worth it and can be: a close begins none.
-    pub(crate) fn can_collect(&self) -> bool {
-        let is_worth_it = || self.choose_victim(true, u32::MAX).is_some();
-        self.collection.is_busy() || (!self.core.is_closing && is_worth_it())
+        self.core.placement.victim = self.collection.victim_room();
     }
 
     fn begin_collection(&mut self) -> bool {
@@ -146,7 +140,7 @@ impl Engine {
     /// What clients need goes before what somebody asked for, and that before the rest.
     fn next_victim(&mut self) -> Option<(ContainerId, Option<Order>)> {
         let due = self.due_victim();
-        let is_urgent = due.is_some() && self.must_collect();
+        let is_urgent = due.is_some() && self.core.must_collect();
         let ordered = if is_urgent { None } else { self.take_order(due.is_some()) };
         match ordered {
             Some((id, order)) => Some((id, Some(order))),
@@ -159,45 +153,29 @@ impl Engine {
         if !self.is_time_to_collect() {
             return None;
         }
-        let compact = self.core.placement.space.coming_containers() < self.reserve().begin
-            || self.must_collect();
-        self.choose_victim(compact, u32::MAX)
+        let compact = self.core.placement.space.coming_containers() < self.core.reserve().begin
+            || self.core.must_collect();
+        self.core.choose_victim(compact, u32::MAX)
     }
 
     /// Clients' work goes first while there is room for it.
     fn is_time_to_collect(&self) -> bool {
         let free = self.core.placement.space.reachable_containers();
         let idle = self.core.flushes_are_idle() && self.clients_are_idle();
-        idle || self.must_collect() || free * 2 < self.core.geometry.containers_present()
+        idle || self.core.must_collect() || free * 2 < self.core.geometry.containers_present()
     }
 
     /// Whether the next slice's turn has come: clients have stored enough since the last, or there
     /// is no time to lose, or none of them wants the device. Who asked for it sets the pace.
     fn may_collect_now(&self) -> bool {
         self.collection.pace.allows()
-            || self.must_collect()
+            || self.core.must_collect()
             || self.clients_are_idle()
             || self.collection.is_ordered()
     }
 
     pub(crate) fn clients_are_idle(&self) -> bool {
         self.core.buffer.groups.is_empty() && !self.reads.any()
-    }
-
-    fn reserve(&self) -> Reserve {
-        Reserve::of(self.core.geometry.containers_present())
-    }
-
-    /// Whether everything else has to wait for containers.
-    pub(crate) fn must_collect(&self) -> bool {
-        let short = self.core.placement.space.coming_containers() < self.reserve().hurry;
-        short || self.core.is_closing || self.waits_for_containers()
-    }
-
-    /// Whether containers in quarantine are needed soon.
-    pub(crate) fn free_containers_are_short(&self) -> bool {
-        let free = self.core.placement.space.reachable_containers();
-        free < self.reserve().hurry || self.waits_for_containers()
     }
 
     /// A piece of the victim has come, or the end of it; None when the device did not give it.
@@ -288,7 +266,7 @@ impl Engine {
             self.read_victim_whole(victim);
             return Ok(Turn::Waits);
         }
-        if room_of_moves(victim, &fates) > self.collection_room_bytes() {
+        if room_of_moves(victim, &fates) > self.core.collection_room_bytes() {
             let comes = self.room_to_collect_may_come();
             return Ok(if comes { Turn::Waits } else { Turn::LacksRoom });
         }

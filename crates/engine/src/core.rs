@@ -7,6 +7,7 @@ pub(crate) mod flush_queue;
 pub(crate) mod frame;
 pub(crate) mod invariant;
 pub(crate) mod pages;
+pub(crate) mod pressure;
 pub(crate) mod record;
 pub(crate) mod record_log;
 pub(crate) mod room;

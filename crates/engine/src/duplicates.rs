@@ -13,7 +13,6 @@ pub(crate) mod dedup;
 pub(crate) mod directories;
 pub(crate) mod directory_reads;
 pub(crate) mod domains;
-pub(crate) mod hash_work;
 pub(crate) mod known;
 pub(crate) mod lookups;
 pub(crate) mod pending;

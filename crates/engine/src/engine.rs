@@ -39,6 +39,7 @@ use crate::explain::explaining::Explaining;
 use crate::flush::flushing::Flushing;
 use crate::grow::enlarging::Enlarging;
 use crate::lend::lending::Lending;
+use crate::merge::Merge;
 use crate::notice::Observer;
 use crate::options::Caches;
 use crate::part::Part;
@@ -73,6 +74,7 @@ pub struct Engine {
     pub(crate) comparisons: Comparisons,
     pub(crate) flushing: Flushing,
     pub(crate) checkpoints: Checkpoints,
+    pub(crate) merge: Merge,
     pub(crate) collection: Collection,
     pub(crate) copies: Copies,
     pub(crate) scrub: Scrub,
@@ -130,6 +132,7 @@ impl Engine {
             comparisons: Comparisons::default(),
             flushing: Flushing::default(),
             checkpoints: Checkpoints::new(),
+            merge: Merge::default(),
             collection: Collection::default(),
             copies: Copies::default(),
             scrub: Scrub::default(),
@@ -215,7 +218,11 @@ impl Engine {
         moved |= self.timed(CoreStage::Requests, Self::advance_quotas);
         moved |= self.timed(CoreStage::Requests, Self::advance_waiting);
         moved |= self.advance_groups();
-        moved |= self.timed(CoreStage::Merges, Self::advance_hash);
+        moved |= self.timed(CoreStage::Merges, |engine| {
+            let moved = engine.merge.advance(&mut engine.core);
+            engine.answer_stop();
+            moved
+        });
         moved |= self.timed(CoreStage::Reads, Self::advance_reads);
         moved |= self.timed(CoreStage::Background, Self::advance_background);
         moved |= self.timed(CoreStage::Flushes, |engine| {
@@ -223,7 +230,11 @@ impl Engine {
             engine.answer_stop();
             moved
         });
-        moved |= self.timed(CoreStage::Checkpoints, Self::advance_checkpoint);
+        moved |= self.timed(CoreStage::Checkpoints, |engine| {
+            let moved = engine.checkpoints.advance(&mut engine.core);
+            engine.answer_stop();
+            moved
+        });
         moved |= self.advance_closing();
         moved = self.end_step(moved);
         if cfg!(debug_assertions) {
@@ -234,27 +245,37 @@ impl Engine {
     }
 
     /// The parts that have left the engine.
-    pub(crate) fn parts(&self) -> [&dyn Part; 5] {
-        [&self.scrub, &self.explaining, &self.walks, &self.copies, &self.flushing]
+    pub(crate) fn parts(&self) -> [&dyn Part; 7] {
+        [
+            &self.scrub,
+            &self.explaining,
+            &self.walks,
+            &self.copies,
+            &self.flushing,
+            &self.checkpoints,
+            &self.merge,
+        ]
     }
 
-    pub(crate) fn parts_mut(&mut self) -> [&mut dyn Part; 5] {
-        let (questions, walks) = (&mut self.explaining, &mut self.walks);
-        [&mut self.scrub, questions, walks, &mut self.copies, &mut self.flushing]
+    pub(crate) fn parts_mut(&mut self) -> [&mut dyn Part; 7] {
+        [
+            &mut self.scrub,
+            &mut self.explaining,
+            &mut self.walks,
+            &mut self.copies,
+            &mut self.flushing,
+            &mut self.checkpoints,
+            &mut self.merge,
+        ]
     }
 
     /// Asserts that what parts show in [`Core`] is what they have.
     fn check(&self) {
         self.core.log.check();
         self.parts().iter().for_each(|part| part.check(&self.core));
-        assert_eq!(
-            self.collection.at_risk_bytes(),
-            self.core.placement.at_risk_bytes,
-            "VictimIsPublished"
-        );
-        let (room, superblock) = (&self.core.table_room, &self.core.superblock);
-        let phase = (self.checkpoints.is_under_way(), self.checkpoints.is_writing_root());
-        assert_eq!(phase, (room.is_under_way, superblock.is_writing_root), "PhaseIsPublished");
+        let victim = self.collection.victim_room();
+        assert_eq!(victim, self.core.placement.victim, "VictimIsPublished");
+        let superblock = &self.core.superblock;
         let writers = [superblock.is_scrubbed, self.enlarging.running.is_some()];
         assert!(writers != [true; 2], "SuperblockHasOneWriter");
         assert!(self.core.stopped.is_none() || self.core.stop_is_answered, "StopIsAnswered");

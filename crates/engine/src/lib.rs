@@ -47,6 +47,7 @@ mod holds;
 mod lba_runs;
 mod lend;
 mod marks;
+mod merge;
 mod notice;
 mod open;
 mod options;

@@ -62,6 +62,13 @@ pub(crate) struct Placed<'a> {
     pub(crate) fingerprint: Fingerprint,
 }
 
+/// The container being collected, and room that it may still take in vain.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct VictimRoom {
+    pub(crate) id: ContainerId,
+    pub(crate) at_risk_bytes: u64,
+}
+
 /// The write side of the containers.
 pub(crate) struct Placement {
     pub(crate) space: Space,
@@ -76,8 +83,11 @@ pub(crate) struct Placement {
     pub(crate) packing: Packing,
     chunk_bytes: u32,
     unsynced_zones: BTreeSet<u16>,
-    /// Room that the container being collected may still take in vain.
-    pub(crate) at_risk_bytes: u64,
+    /// The container being collected.
+    pub(crate) victim: Option<VictimRoom>,
+    /// The data zone that leaves, and the container before which none is left in it that can be
+    /// collected.
+    pub(crate) leaving: Option<(u16, u32)>,
     pub(crate) unsynced_bytes: u64,
     /// Frames were placed since the data zones were last synced that no record carries.
     loose: bool,
@@ -101,7 +111,8 @@ impl Placement {
             packing: Packing::default(),
             chunk_bytes: geometry.chunk_bytes,
             unsynced_zones: BTreeSet::new(),
-            at_risk_bytes: 0,
+            victim: None,
+            leaving: None,
             unsynced_bytes: 0,
             loose: false,
             next_sequence,
@@ -132,7 +143,8 @@ impl Placement {
     /// Worst-case bytes that clients may be promised: collection's room is not theirs, nor what it
     /// has at risk now.
     pub(crate) fn room_to_promise_bytes(&self) -> u64 {
-        let reserved = || self.reserved_containers(self.at_risk_bytes);
+        let at_risk_bytes = self.victim.map_or(0, |victim| victim.at_risk_bytes);
+        let reserved = || self.reserved_containers(at_risk_bytes);
         let kept = if mutant!(PromisesReserve) { 0 } else { reserved() };
         let free = self.space.free_containers().saturating_sub(kept);
         self.open_room_bytes(Stream::Clients) + free * self.usable_bytes()
@@ -163,6 +175,11 @@ impl Placement {
     /// Whether a container is free that collection will not need.
     pub(crate) fn has_spare_container(&self) -> bool {
         self.space.free_containers() > self.reserved_containers(0)
+    }
+
+    /// The data zone that leaves, if one does.
+    pub(crate) fn leaving_zone(&self) -> Option<u16> {
+        self.leaving.map(|(zone, _)| zone)
     }
 
     /// The open container of a stream.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use format::root::Root;
-use tables::PageWrite;
+use tables::{PageWrite, PinSet};
 
 /// How far a checkpoint has come.
 pub(crate) enum Phase {
@@ -26,11 +26,19 @@ pub(crate) struct Checkpoints {
     pub(crate) ended: bool,
     /// The root of a close is durable.
     pub(crate) clean: bool,
+    /// Pages that the next freeze needs.
+    pub(crate) pins: PinSet,
 }
 
 impl Checkpoints {
     pub(crate) fn new() -> Self {
-        Self { phase: Phase::Idle, next_root: None, ended: false, clean: false }
+        Self {
+            phase: Phase::Idle,
+            next_root: None,
+            ended: false,
+            clean: false,
+            pins: PinSet::default(),
+        }
     }
 
     /// The sync or write that the phase waits for has ended.

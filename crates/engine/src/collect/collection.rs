@@ -18,6 +18,7 @@ use reduce::ChunkBuf;
 use crate::collect::step::{CollectPosition, CollectRequest, CollectStep};
 use crate::door::done::Done;
 use crate::door::error::RequestError;
+use crate::placement::VictimRoom;
 
 /// Share of all containers that stay free while clients write, and its bounds: enough for what
 /// they have on its way, no more, since all that is kept free is taken from what dies by itself.
@@ -237,10 +238,12 @@ impl Collection {
         self.victim.is_some()
     }
 
-    /// Room that the victim may still take in vain, if something in it is damaged.
-    pub(crate) fn at_risk_bytes(&self) -> u64 {
-        let left_bytes = |of: &Victim| of.at_risk_bytes.saturating_sub(of.written_bytes);
-        self.victim.as_ref().map_or(0, left_bytes)
+    /// The victim, and the room that it may still take in vain, if something in it is damaged.
+    pub(crate) fn victim_room(&self) -> Option<VictimRoom> {
+        self.victim.as_ref().map(|victim| VictimRoom {
+            id: victim.id,
+            at_risk_bytes: victim.at_risk_bytes.saturating_sub(victim.written_bytes),
+        })
     }
 
     /// Whether somebody waits for what is collected now.

@@ -48,7 +48,7 @@ impl Engine {
     fn choose_ordered(&self, position: CollectPosition, in_turn: bool) -> Option<ContainerId> {
         let CollectPosition { from_sequence, until_sequence } = position;
         if !in_turn {
-            return self.choose_victim(true, until_sequence);
+            return self.core.choose_victim(true, until_sequence);
         }
         // What is sealed but still on its way to the disk is skipped: it is of this very moment.
         let mut from = from_sequence;

@@ -32,48 +32,25 @@ use crate::collect::collection::Victim;
 use crate::door::error::RequestError;
 use crate::engine::Engine;
 use crate::notice::Notice;
-use crate::placement::{Placement, RESERVED_BYTES};
+use crate::placement::RESERVED_BYTES;
 
 impl Engine {
-    /// A wholly dead container, else (when `compact`) the one that is most worth it, of those that
-    /// were opened before `until_sequence`. What is still being written is left alone.
-    pub(crate) fn choose_victim(&self, compact: bool, until_sequence: u32) -> Option<ContainerId> {
-        let Placement { space, .. } = &self.core.placement;
-        let is_written = |id: ContainerId| !self.core.placement.is_in_memory(id);
-        let dead = space.dead(until_sequence).filter(|&id| is_written(id));
-        if dead.is_some() || !compact {
-            return dead;
-        }
-        let room_bytes = self.collection_room_bytes();
-        let next_sequence = self.core.placement.next_sequence();
-        space.victim(next_sequence, until_sequence, |id, sealed| {
-            is_written(id)
-                && !self.is_leaving(id)
-                && room_to_move_bytes(sealed.live_bytes, sealed.used_bytes) <= room_bytes
-        })
-    }
-
     /// Whether all that is in a container can be moved, and what other victims need is left.
     pub(crate) fn can_be_moved_whole(&self, id: ContainerId) -> bool {
-        let room_bytes = self.collection_room_bytes() + self.core.placement.usable_bytes();
+        let room_bytes = self.core.collection_room_bytes() + self.core.placement.usable_bytes();
         room_bytes >= self.room_for_whole_bytes(id) + RESERVED_BYTES
     }
 
     /// Room for moving all that is in a container in vain, if what victims need is left; else 0.
     pub(crate) fn room_to_risk_bytes(&self, id: ContainerId) -> u64 {
         let whole_bytes = self.room_for_whole_bytes(id);
-        let can_be = self.collection_room_bytes() >= whole_bytes + RESERVED_BYTES;
+        let can_be = self.core.collection_room_bytes() >= whole_bytes + RESERVED_BYTES;
         if can_be { whole_bytes } else { 0 }
     }
 
     fn room_for_whole_bytes(&self, id: ContainerId) -> u64 {
         let ContainerEntry { used_bytes, .. } = self.core.state.containers.get(id);
         room_to_move_bytes(used_bytes, used_bytes)
-    }
-
-    pub(crate) fn collection_room_bytes(&self) -> u64 {
-        let promised_bytes = self.core.intake.lock().space.reserved_bytes();
-        self.core.placement.room_beside_bytes(promised_bytes)
     }
 
     /// Whether what is under way may bring room for collection, which it does without any.
@@ -86,7 +63,7 @@ impl Engine {
     pub(crate) fn let_victim_go(&mut self, mut victim: Victim) {
         let ContainerEntry { live_bytes, used_bytes, .. } =
             self.core.state.containers.get(victim.id);
-        if room_to_move_bytes(live_bytes, used_bytes) <= self.collection_room_bytes() {
+        if room_to_move_bytes(live_bytes, used_bytes) <= self.core.collection_room_bytes() {
             // It would be chosen for ever: more is in it than the tables say.
             return self.keep_victim(victim);
         }

@@ -4,10 +4,18 @@
 /// An invariant.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Invariant {
+    /// A step of a merge takes no more blocks of the tables than it was said to take.
+    BlocksKept,
     /// A container in use lies in a data zone, also when the store has grown or a zone is gone.
     ContainersKeepNumbers,
+    /// The older of both roots finds the journal from where it begins.
+    OlderRootKeepsJournal,
     /// A page that was found here stays here until its pin is released.
     PinnedWhileRead,
     /// What comes for a step of a scrub was asked for by it, and its writes end once.
     ReadsCounted,
+    /// A root is written when all that it counts in is durable and placed.
+    RootBehindRecords,
+    /// A checkpoint that is under way has the root that it ends with.
+    RootIsMade,
 }

@@ -60,6 +60,11 @@ impl RecordLog {
         if carries && is_alone { Durability::ByWrite } else { Durability::BySync }
     }
 
+    /// Where what the journal keeps begins.
+    pub(crate) fn begin_bytes(&self) -> u64 {
+        self.journal.next().offset_bytes - self.journal.used_bytes()
+    }
+
     /// Whether a record that changes something is durable, and none says so.
     pub(crate) fn is_unmarked(&self) -> bool {
         self.told < self.newest_change && self.newest_change <= self.settled.durable_sequence

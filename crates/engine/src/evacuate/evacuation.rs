@@ -1,14 +1,12 @@
-//! The data zone that leaves, and how far it has come.
+//! The data zone that is taken out, and how far that has come.
 
 use crate::control::Asked;
 use crate::door::error::RequestError;
 use crate::evacuate::RetireZone;
 
-/// The zone that leaves, if one does.
+/// The zone that is taken out, if one is.
 #[derive(Default)]
 pub(crate) struct Evacuation {
-    /// Its number, and the container before which none is left that can be collected.
-    pub(crate) leaving: Option<(u16, u32)>,
     pub(crate) retiring: Option<Retiring>,
 }
 
@@ -22,10 +20,6 @@ pub(crate) struct Retiring {
 }
 
 impl Evacuation {
-    pub(crate) fn zone(&self) -> Option<u16> {
-        self.leaving.map(|(zone, _)| zone)
-    }
-
     /// What was asked for is not done.
     pub(crate) fn fail(&mut self, error: &RequestError) {
         if let Some(retiring) = self.retiring.take() {

@@ -36,12 +36,12 @@ impl Engine {
 
     pub(crate) fn accept_keep(&mut self, asked: Asked<KeepZone>) {
         let Asked { verb: KeepZone { zone }, done } = asked;
-        if self.evacuation.zone() == Some(zone) {
+        if self.core.placement.leaving_zone() == Some(zone) {
             if self.is_retiring() {
                 return done.fail(cannot("it is being taken out"));
             }
             self.core.placement.space.open_zone(zone);
-            self.evacuation.leaving = None;
+            self.core.placement.leaving = None;
         }
         done.reply(());
     }
@@ -53,7 +53,7 @@ impl Engine {
                 self.core.placement.space.zone_use(zone);
             let state = match self.core.geometry.has_data_zone(zone) {
                 false => ZoneState::Gone,
-                true if self.evacuation.zone() == Some(zone) => ZoneState::Leaving,
+                true if self.core.placement.leaving_zone() == Some(zone) => ZoneState::Leaving,
                 true => ZoneState::InUse,
             };
             let bytes = |containers: u64| containers * u64::from(CONTAINER_BYTES);
@@ -103,24 +103,18 @@ impl Engine {
         });
     }
 
-    /// Whether the container is in a zone that leaves: to collect it gives back no room.
-    pub(crate) fn is_leaving(&self, id: ContainerId) -> bool {
-        let containers = |zone| self.core.geometry.containers_of(zone);
-        self.evacuation.zone().is_some_and(|zone| containers(zone).contains(&id.0))
-    }
-
     fn next_to_evacuate(&mut self, zone: u16, otherwise: bool) -> Result<Next, RequestError> {
-        if self.evacuation.zone() != Some(zone) && !self.leave(zone)? {
+        if self.core.placement.leaving_zone() != Some(zone) && !self.leave(zone)? {
             return Ok(Next::Waits);
         }
         let all = self.core.geometry.containers_of(zone);
-        let start = self.evacuation.leaving.map_or(all.start, |(_, from)| from);
+        let start = self.core.placement.leaving.map_or(all.start, |(_, from)| from);
         let (mut from, mut waits) = (start, false);
         while let Some(id) = self.core.placement.space.sealed_in(from..all.end) {
             if !self.core.placement.is_in_memory(id) {
                 if self.can_leave(id) {
                     let first = if waits { start } else { id.0 };
-                    self.evacuation.leaving = Some((zone, first));
+                    self.core.placement.leaving = Some((zone, first));
                     return Ok(Next::Victim(id));
                 }
                 let comes = otherwise || self.room_to_collect_may_come() || self.medium_is_asked();
@@ -129,7 +123,7 @@ impl Engine {
             (from, waits) = (id.0 + 1, true);
         }
         // One before may have become sound.
-        self.evacuation.leaving = Some((zone, all.start));
+        self.core.placement.leaving = Some((zone, all.start));
         Ok(if waits { Next::Waits } else { Next::Nothing })
     }
 
@@ -138,7 +132,7 @@ impl Engine {
     fn can_leave(&self, id: ContainerId) -> bool {
         let ContainerEntry { live_bytes, used_bytes, .. } = self.core.state.containers.get(id);
         let needed_bytes = room_to_move_bytes(live_bytes, used_bytes) + RESERVED_BYTES;
-        live_bytes == 0 || self.collection_room_bytes() >= needed_bytes
+        live_bytes == 0 || self.core.collection_room_bytes() >= needed_bytes
     }
 
     fn medium_is_asked(&self) -> bool {
@@ -167,7 +161,7 @@ impl Engine {
         }
         self.core.published.bytes = self.core.published.bytes.min(room_bytes);
         self.core.placement.space.close_zone(zone);
-        self.evacuation.leaving = Some((zone, all.start));
+        self.core.placement.leaving = Some((zone, all.start));
         let mut changes = Vec::new();
         self.core.placement.open_elsewhere(&all, &mut changes);
         if !changes.is_empty() {
@@ -185,7 +179,7 @@ impl Engine {
         {
             return Err(RequestError::OnlyDataFile);
         }
-        if let Some(other) = self.evacuation.zone() {
+        if let Some(other) = self.core.placement.leaving_zone() {
             let sentence = format!("data.{other} is being removed, and one is at a time");
             return Err(cannot(&sentence));
         }

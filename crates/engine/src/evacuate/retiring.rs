@@ -32,7 +32,7 @@ impl Engine {
     }
 
     fn check_can_retire(&self, zone: u16) -> Result<(), RequestError> {
-        if self.evacuation.zone() != Some(zone) || self.is_retiring() {
+        if self.core.placement.leaving_zone() != Some(zone) || self.is_retiring() {
             return Err(cannot("it is not being emptied, or is being taken out already"));
         }
         match self.core.placement.space.zone_use(zone).in_use {
@@ -70,9 +70,7 @@ impl Engine {
             }
             return true;
         };
-        if self.core.log.journal.next().offset_bytes - self.core.log.journal.used_bytes()
-            < mark_bytes
-        {
+        if self.core.log.begin_bytes() < mark_bytes {
             let asks = !self.core.table_room.is_under_way && !self.core.table_room.asked;
             if asks {
                 self.core.table_room.ask();
@@ -103,7 +101,7 @@ impl Engine {
     /// Both blocks of the geometry say that the zone is gone.
     pub(crate) fn adopt_without(&mut self, zone: u16, geometry: Geometry) {
         self.core.placement.space.retire_zone(zone, &geometry);
-        self.evacuation.leaving = None;
+        self.core.placement.leaving = None;
         self.core.geometry = geometry;
     }
 }

@@ -12,9 +12,6 @@ pub(crate) struct HeldPages {
     pub(crate) compared: PinSet,
     /// For the group at the head of the apply stage.
     pub(crate) apply: PinSet,
-    pub(crate) freeze: PinSet,
-    /// For the next step of the Hash-PBN table's own work.
-    pub(crate) hash: PinSet,
     /// For the version that is given back.
     pub(crate) deletion: PinSet,
     pub(crate) collection: PinSet,

@@ -14,7 +14,7 @@ impl Engine {
         let Some(awaited) = self.core.placement.space.awaited_record() else { return false };
         if self.core.stopped.is_some()
             || self.core.table_room.last_is_asked
-            || !(self.free_containers_are_short() || self.evacuation_waits_for_quarantine())
+            || !(self.core.free_containers_are_short() || self.evacuation_waits_for_quarantine())
         {
             return false;
         }

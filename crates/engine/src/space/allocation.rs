@@ -77,7 +77,7 @@ impl Engine {
             let lacks = |more_bytes| space.lacks_bytes_with(volume, chunks, more_bytes);
             lacks(0) && !lacks(more_bytes)
         };
-        more_bytes > 0 && self.may_ask_medium() && self.first_waits_for(comes)
+        more_bytes > 0 && self.may_ask_medium() && self.core.first_waits_for(comes)
     }
 
     fn may_ask_medium(&self) -> bool {

@@ -17,7 +17,6 @@ use crate::control::{Asked, SetReservation, Verb};
 use crate::door::error::RequestError;
 use crate::door::requests::{CopyRequest, ReserveRequest, UnmapRequest, WriteRequest};
 use crate::engine::Engine;
-use crate::space::space_budget::SpaceBudget;
 use crate::space::waiting::Waiting;
 
 /// What came of the one that has waited longest.
@@ -207,41 +206,11 @@ impl Engine {
         }
         !self.core.buffer.groups.is_empty()
             || self.deletion_going_on().is_some()
-            || self.can_collect()
-            || self.containers_come_back()
+            || self.core.can_collect()
+            || self.core.containers_come_back()
             || self.allocation_may_come()
             || self.core.table_room.relief_may_come()
-            || self.merge_may_give_blocks()
+            || self.core.merge_may_give_blocks()
             || self.enlarging.any()
-    }
-
-    /// Whether somebody waits for blocks of the tables, which checkpoints bring back, or for what
-    /// neither collection nor quarantine will bring.
-    pub(crate) fn waits_for_blocks(&self) -> bool {
-        let containers_come = || self.can_collect() || self.containers_come_back();
-        self.first_waits_for(SpaceBudget::lacks_chunks)
-            || (self.waits_for_containers() && !containers_come())
-    }
-
-    fn containers_come_back(&self) -> bool {
-        self.core.placement.space.quarantined_containers() > 0
-    }
-
-    /// Whether somebody waits for room in containers, or for what nothing else has brought.
-    pub(crate) fn waits_for_containers(&self) -> bool {
-        let waits_long = !self.core.waiting.is_empty() && !self.core.table_room.relief_may_come();
-        waits_long || self.first_waits_for(SpaceBudget::lacks_bytes)
-    }
-
-    /// Whether there is too little of something for the one that has waited longest.
-    pub(crate) fn first_waits_for(
-        &self,
-        lacks: impl Fn(&SpaceBudget, Option<VolumeId>, u64) -> bool,
-    ) -> bool {
-        self.core.waiting.front().is_some_and(|first| {
-            let is_alone = self.core.buffer.groups.is_empty();
-            let chunks = if is_alone { first.least_chunks() } else { first.chunks() };
-            lacks(&self.core.intake.lock().space, first.volume(), chunks)
-        })
     }
 }

@@ -74,7 +74,7 @@ impl Engine {
         if self.core.state.store.awaits(&self.core.held_pages.apply) {
             return Ok(false);
         }
-        if self.core.placement.is_behind() || self.groups_wait_for_tables() {
+        if self.core.placement.is_behind() || self.core.groups_wait_for_tables() {
             return Ok(false);
         }
         let Some(group) = self.core.buffer.groups.pop_front() else { return Ok(false) };

@@ -320,7 +320,9 @@ impl Engine {
 
     /// Whether somebody waits for what is given back, or soon will.
     fn room_is_wanted(&self) -> bool {
-        !self.core.waiting.is_empty() || !self.core.quota_line.is_empty() || self.must_collect()
+        !self.core.waiting.is_empty()
+            || !self.core.quota_line.is_empty()
+            || self.core.must_collect()
     }
 
     fn move_unmap_on(&mut self, next: u64) {
