@@ -8,6 +8,8 @@ use crate::devices::lacking_room::RoomChange;
 use crate::door::error::RequestError;
 use crate::engine::{Engine, TICK_MS};
 use crate::notice::Notice;
+use crate::placement::quarantine::advance_quarantine;
+use crate::space::allocation::{advance_allocation, tick_allocation};
 use crate::stats::stages::{Clock, CoreStage, StageClock};
 
 /// What is under way on the devices while somebody may wait for the next that ends: the write of a
@@ -58,7 +60,7 @@ impl Engine {
     /// makes it slow since then. A store that is being closed, or soon will be, does not wait for
     /// ever: who asks for the close may first wait for a write.
     pub(crate) fn watch_devices(&mut self) {
-        self.tick_allocation();
+        tick_allocation(&mut self.core);
         match self.core.devices.tick() {
             Some(RoomChange::Lacks(error)) => {
                 self.core.tell(&Notice::DeviceFull { reason: error.to_string() });
@@ -124,21 +126,27 @@ impl Engine {
 
     /// Moves on what nobody waits for with every request.
     pub(crate) fn advance_background(&mut self) -> bool {
-        let mut moved = self.advance_allocation();
+        let mut moved = advance_allocation(&mut self.core);
         moved |= self.explaining.advance(&mut self.core);
         moved |= self.walks.advance(&mut self.core);
-        moved |= self.advance_enlarging();
-        moved |= self.advance_retiring();
+        moved |= self.enlarging.advance(&mut self.core, self.lending.own_pages());
+        if let Some(then) = self.enlarging.resumed.take() {
+            self.go_on(then);
+        }
+        moved |= self.evacuation.advance(&mut self.core);
         moved |= self.advance_deletions();
-        moved |= self.advance_collection();
-        let clients_are_idle = self.clients_are_idle();
+        let clients_read = self.reads.any();
+        moved |= self.collection.advance(&mut self.core, clients_read);
+        self.answer_stop();
+        let clients_are_idle = self.core.clients_are_idle(clients_read);
         moved |= self.copies.advance(&mut self.core, clients_are_idle);
         self.answer_stop();
-        moved |= self.advance_quarantine();
+        let zone_waits = self.collection.evacuates() || self.evacuation.awaits_quarantine();
+        moved |= advance_quarantine(&mut self.core, zone_waits);
+        self.answer_stop();
         moved |= self.core.advance_marking();
         self.answer_stop();
-        let (clients_read, grows) = (self.reads.any(), self.enlarging.any());
-        moved |= self.scrub.advance(&mut self.core, clients_read, grows);
+        moved |= self.scrub.advance(&mut self.core, clients_read);
         self.answer_stop();
         moved
     }

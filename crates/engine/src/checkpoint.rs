@@ -334,3 +334,95 @@ fn write_frozen_pages(core: &mut Core, writes: &mut VecDeque<PageWrite>) -> bool
     }
     moved
 }
+
+#[cfg(test)]
+mod tests {
+    use mutants::Mutant;
+
+    use crate::checkpoint::checkpoints::{Checkpoints, Phase};
+    use crate::core::Core;
+    use crate::devices::Purpose;
+    use crate::door::error::RequestError;
+    use crate::part::Part;
+    use crate::small_store::{Alive, ended, store};
+
+    /// Moves a checkpoint on that was asked for, until it is durable.
+    fn run(checkpoints: &mut Checkpoints, core: &mut Core) {
+        core.table_room.ask();
+        while core.table_room.asked || checkpoints.is_under_way() {
+            checkpoints.advance(core);
+            checkpoints.check(core);
+            for io in ended(core) {
+                match io.purpose {
+                    Purpose::Pages(blocks) => core.state.store.write_done(&blocks),
+                    Purpose::Page(read) => {
+                        core.state.store.page_arrived(read, io.buf.as_deref().ok_or(())).unwrap();
+                    }
+                    Purpose::TablesSync | Purpose::Root | Purpose::RootSync => {
+                        checkpoints.io_ended();
+                    }
+                    Purpose::Journal(_) => {}
+                    purpose => panic!("a checkpoint does not ask for {purpose:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_that_is_asked_for_ends_with_the_next_root() {
+        let (mut engine, _client) = store(Default::default());
+        let (mut checkpoints, core) = (Checkpoints::new(), &mut engine.core);
+        let generation = core.superblock.next_generation();
+        run(&mut checkpoints, core);
+        assert_eq!(core.superblock.newest.generation, generation);
+        assert!(!checkpoints.advance(core), "none is asked for");
+    }
+
+    #[test]
+    fn none_begins_and_none_goes_on_once_the_writing_has_stopped() {
+        let (mut engine, _client) = store(Default::default());
+        let (mut checkpoints, core) = (Checkpoints::new(), &mut engine.core);
+        core.table_room.ask();
+        core.stop_writing(RequestError::WorkerLost);
+        assert!(!checkpoints.advance(core) && !checkpoints.is_under_way());
+    }
+
+    #[test]
+    #[should_panic(expected = "PhaseIsPublished")]
+    fn the_core_knows_of_a_checkpoint_that_is_under_way() {
+        let (mut engine, _client) = store(Default::default());
+        engine.core.table_room.is_under_way = true;
+        Checkpoints::new().check(&engine.core);
+    }
+
+    #[test]
+    #[should_panic(expected = "RootIsMade")]
+    fn a_checkpoint_has_the_root_that_it_ends_with() {
+        let (mut engine, _client) = store(Default::default());
+        let mut checkpoints = Checkpoints { phase: Phase::Durable, ..Checkpoints::new() };
+        checkpoints.advance(&mut engine.core);
+    }
+
+    #[test]
+    #[should_panic(expected = "RootBehindRecords")]
+    fn no_root_is_written_before_what_it_counts_in_is_durable() {
+        let (mut engine, _client) = store(Default::default());
+        let core = &mut engine.core;
+        core.record(&[]);
+        let _alive = Alive::let_live(Mutant::WritesRootBeforeRecords);
+        run(&mut Checkpoints::new(), core);
+    }
+
+    #[test]
+    #[should_panic(expected = "OlderRootKeepsJournal")]
+    fn the_journal_is_kept_from_where_the_older_root_begins() {
+        let (mut engine, _client) = store(Default::default());
+        let core = &mut engine.core;
+        core.record(&[]);
+        let sequence = core.log.appended_sequence;
+        core.log.settled.durable_sequence = sequence;
+        core.log.settled.placed_sequence = sequence;
+        let _alive = Alive::let_live(Mutant::ForgetsOlderJournal);
+        run(&mut Checkpoints::new(), core);
+    }
+}

@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use accelerator::{Emulated, EmulatedSettings, Offload};
 use disk::{Doorbell, ErrorClass};
-use format::domain::DomainSecret;
 use format::record::Change;
 use format::units::Zone;
 use reduce::{JobDone, JobKind};
@@ -82,8 +81,6 @@ pub struct Engine {
     pub(crate) walks: Walks,
     pub(crate) enlarging: Enlarging,
     pub(crate) evacuation: Evacuation,
-    /// For the store's first keyed domain.
-    pub(crate) offered_secret: Option<DomainSecret>,
     pub(crate) lookups: Lookups,
     /// What fingerprints and compresses clients' chunks in place of the workers (decision 077).
     pub(crate) offload: Option<Offload>,
@@ -140,7 +137,6 @@ impl Engine {
             walks: Walks::default(),
             enlarging: Enlarging::default(),
             evacuation: Evacuation::default(),
-            offered_secret: None,
             lookups: Lookups::default(),
             offload: parts.accelerator.map(|settings| {
                 let device = Emulated::new(settings.capacity);
@@ -245,27 +241,33 @@ impl Engine {
     }
 
     /// The parts that have left the engine.
-    pub(crate) fn parts(&self) -> [&dyn Part; 7] {
+    pub(crate) fn parts(&self) -> [&dyn Part; 10] {
         [
             &self.scrub,
             &self.explaining,
             &self.walks,
             &self.copies,
+            &self.collection,
             &self.flushing,
             &self.checkpoints,
             &self.merge,
+            &self.enlarging,
+            &self.evacuation,
         ]
     }
 
-    pub(crate) fn parts_mut(&mut self) -> [&mut dyn Part; 7] {
+    pub(crate) fn parts_mut(&mut self) -> [&mut dyn Part; 10] {
         [
             &mut self.scrub,
             &mut self.explaining,
             &mut self.walks,
             &mut self.copies,
+            &mut self.collection,
             &mut self.flushing,
             &mut self.checkpoints,
             &mut self.merge,
+            &mut self.enlarging,
+            &mut self.evacuation,
         ]
     }
 
@@ -273,11 +275,6 @@ impl Engine {
     fn check(&self) {
         self.core.log.check();
         self.parts().iter().for_each(|part| part.check(&self.core));
-        let victim = self.collection.victim_room();
-        assert_eq!(victim, self.core.placement.victim, "VictimIsPublished");
-        let superblock = &self.core.superblock;
-        let writers = [superblock.is_scrubbed, self.enlarging.running.is_some()];
-        assert!(writers != [true; 2], "SuperblockHasOneWriter");
         assert!(self.core.stopped.is_none() || self.core.stop_is_answered, "StopIsAnswered");
     }
 
@@ -337,11 +334,8 @@ impl Engine {
                 self.known_frames_read(read, io.buf);
             }
             Purpose::Ahead(at) => self.stretch_read(at, io.buf),
-            Purpose::Victim => {
-                self.victim_read(io.buf);
-                self.publish_victim();
-            }
-            Purpose::Geometry => self.enlarging.io_ended(),
+            Purpose::Victim => self.collection.victim_read(&mut self.core, io.buf),
+            Purpose::Geometry => self.enlarging.io_ended(&mut self.core),
             Purpose::Explain(pba) => self.explaining.frame_read(&mut self.core, pba, io.buf),
             Purpose::Copy(pba) => self.copies.frame_read(&mut self.core, pba, io.buf),
             Purpose::Directory { container, sequence } => {
@@ -394,7 +388,9 @@ impl Engine {
             JobDone::Verified { tag, verdicts } => {
                 self.scrub.verified(&mut self.core, tag, Some(verdicts));
             }
-            JobDone::Recompressed { bytes, ends, .. } => self.slice_renewed(bytes, ends),
+            JobDone::Recompressed { bytes, ends, .. } => {
+                self.collection.slice_renewed(&mut self.core, bytes, ends)
+            }
             JobDone::Packed { tag } => self.core.placement.packed(tag, &mut self.core.devices),
             JobDone::Prepared { memory } => self.memory_prepared(memory),
             JobDone::Panicked { kind, tag } => {

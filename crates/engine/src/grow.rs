@@ -13,6 +13,7 @@
 
 pub(crate) mod enlarge;
 pub(crate) mod enlarging;
+pub(crate) mod wanted_geometry;
 
 use disk::{Disk, IoError};
 use format::BLOCK_BYTES;

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! door ──> engine, background ──┬─> write ─> duplicates, placement ─┐
-//!   client.rs   the core        ├─> read, copy_range                ├─> state ─> rooms below
+//!   client.rs   the loop        ├─> read, copy_range                ├─> state ─> rooms below
 //!                               ├─> volumes, space                  │     pages, devices
-//!                               ├─> flush ─> checkpoint ────────────┘
+//!                               ├─> flush ─> checkpoint, merge ─────┘
 //!                               ├─> collect, evacuate, copies,      beside all else
 //!                               │     scrub, lend
 //!                               └─> walk, explain, stats            questions
@@ -12,10 +12,10 @@
 //! control                                                           verbs, and what each answers
 //! ```
 //!
-//! `engine.rs` holds the core's state and the loop. A verb is a file that adds its methods to the
-//! core, with a folder beside it: what it has to remember lies in a file of its own there
-//! (`flush/flushing`, `checkpoint/checkpoints`, `collect/collection`, `read/reads`, `scrub/state`).
-//! Imports go one way: verbs, core, state.
+//! `engine.rs` is the loop: it calls the *parts* (`part.rs`), each of which owns its state
+//! (`flush/flushing`, `checkpoint/checkpoints`, `collect/collection`, `scrub/state`), and works on
+//! what all share (`core.rs`). Reads, writes, duplicates and volumes are methods of the loop's own
+//! type still (decision 076). Imports go one way: loop, parts, core, state.
 //!
 //! Rooms below know nothing of each other; here they meet. There is no thread, clock or randomness
 //! in this crate: [`Engine::run`] works on its caller's thread. A program that embeds a store takes

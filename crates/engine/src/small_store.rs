@@ -5,7 +5,10 @@ use std::sync::Mutex;
 use disk::{Doorbell, MemoryDisk};
 use format::superblock::Geometry;
 use format::units::{Codec, Compression};
+use mutants::Mutant;
 
+use crate::core::Core;
+use crate::devices::Ended;
 use crate::engine::Engine;
 use crate::{Client, Completions, CreateOptions, Detection, Options, Reply, RequestError};
 
@@ -54,6 +57,29 @@ impl Completions for Told {
 impl Told {
     pub(crate) fn take(&self) -> Vec<(u64, Result<Reply, RequestError>)> {
         std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+/// What has ended on the disk of a core that no engine steps.
+pub(crate) fn ended(core: &mut Core) -> Vec<Ended> {
+    let mut ended = Vec::new();
+    core.devices.poll(&mut ended);
+    ended
+}
+
+/// A bug that lives until this is dropped.
+pub(crate) struct Alive;
+
+impl Alive {
+    pub(crate) fn let_live(mutant: Mutant) -> Self {
+        mutants::let_live(Some(mutant));
+        Self
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        mutants::let_live(None);
     }
 }
 

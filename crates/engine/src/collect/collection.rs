@@ -14,10 +14,10 @@ use disk::AlignedBuf;
 use format::directory::DirectoryEntry;
 use format::units::{CONTAINER_BYTES, Compression, ContainerId};
 use reduce::ChunkBuf;
+use tables::PinSet;
 
 use crate::collect::step::{CollectPosition, CollectRequest, CollectStep};
 use crate::door::done::Done;
-use crate::door::error::RequestError;
 use crate::placement::VictimRoom;
 
 /// Share of all containers that stay free while clients write, and its bounds: enough for what
@@ -152,6 +152,8 @@ pub(crate) struct Collection {
     pub(crate) orders: VecDeque<(CollectRequest, Done<CollectStep>)>,
     /// Data zones of which a container is to be collected.
     pub(crate) evacuations: VecDeque<(u16, Done<CollectStep>)>,
+    /// Pages that say what becomes of the next slice.
+    pub(crate) pins: PinSet,
 }
 
 impl Order {
@@ -234,10 +236,6 @@ impl Renewed {
 }
 
 impl Collection {
-    pub(crate) fn is_busy(&self) -> bool {
-        self.victim.is_some()
-    }
-
     /// The victim, and the room that it may still take in vain, if something in it is damaged.
     pub(crate) fn victim_room(&self) -> Option<VictimRoom> {
         self.victim.as_ref().map(|victim| VictimRoom {
@@ -246,18 +244,8 @@ impl Collection {
         })
     }
 
-    /// Whether somebody waits for what is collected now.
-    pub(crate) fn is_ordered(&self) -> bool {
-        self.victim.as_ref().is_some_and(|victim| victim.order.is_some())
-    }
-
-    /// What has been asked for does not come any more.
-    pub(crate) fn fail(&mut self, error: &RequestError) {
-        let under_way = self.victim.as_mut().and_then(|victim| victim.order.take());
-        let under_way = under_way.map(|order| order.done);
-        let waiting = self.orders.drain(..).map(|(_, done)| done);
-        let leaving = self.evacuations.drain(..).map(|(_, done)| done);
-        let all = under_way.into_iter().chain(waiting).chain(leaving);
-        all.for_each(|done| done.fail(error.clone()));
+    /// Whether a data zone is being emptied: a step of that waits for its container.
+    pub(crate) fn evacuates(&self) -> bool {
+        !self.evacuations.is_empty()
     }
 }

@@ -6,10 +6,10 @@ use format::directory::DirectoryEntry;
 use format::units::{ContainerId, FrameCheck, Pba, Pbn};
 use hashbrown::HashSet;
 use mutants::mutant;
-use tables::{PageError, pbn_pba, second_copies};
+use tables::{PageError, PinSet, pbn_pba, second_copies};
 
 use crate::collect::collection::Victim;
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::pages::wanted::Wanted;
 use crate::placement::room_of;
 
@@ -39,67 +39,69 @@ impl Fate {
     }
 }
 
-impl Engine {
-    /// Asks for the pages that say what becomes of these entries; whether they are here.
-    pub(crate) fn want_slice(&mut self, slice: &[DirectoryEntry]) -> Result<bool, PageError> {
-        self.core.state.touch_places(slice.iter().map(|entry| entry.pbn));
-        let mut wanted = Wanted::default();
-        let here = self.want_fates(slice, &mut wanted);
-        self.core.hold_pages(wanted, |held| &mut held.collection);
-        here
-    }
+/// Asks for the pages that say what becomes of these entries; whether they are here.
+pub(crate) fn want_slice(
+    core: &mut Core,
+    pins: &mut PinSet,
+    slice: &[DirectoryEntry],
+) -> Result<bool, PageError> {
+    core.state.touch_places(slice.iter().map(|entry| entry.pbn));
+    let mut wanted = Wanted::default();
+    let here = want_fates(core, slice, &mut wanted);
+    core.hold_in(pins, wanted);
+    here
+}
 
-    fn want_fates(
-        &mut self,
-        slice: &[DirectoryEntry],
-        wanted: &mut Wanted,
-    ) -> Result<bool, PageError> {
-        // Any of them may be dead.
-        let mut here = self.core.state.want_forgets(slice.len() as u64, wanted)?;
-        for entry in slice {
-            here &= self.core.state.want_move(entry.pbn, wanted)?;
-        }
-        Ok(here)
+fn want_fates(
+    core: &mut Core,
+    slice: &[DirectoryEntry],
+    wanted: &mut Wanted,
+) -> Result<bool, PageError> {
+    // Any of them may be dead.
+    let mut here = core.state.want_forgets(slice.len() as u64, wanted)?;
+    for entry in slice {
+        here &= core.state.want_move(entry.pbn, wanted)?;
     }
+    Ok(here)
+}
 
-    /// What becomes of the entries of the next slice, whose pages are here.
-    pub(crate) fn fates(&self, victim: &Victim, end: usize) -> Vec<Fate> {
-        // Only what is dead is looked for among what groups hold.
-        let held = LazyCell::new(|| self.core.buffer.held());
-        let fate = |entry| match self.fate(victim.id, entry, &held) {
-            Fate::Forget(_) if !victim.scanned => Fate::Forget(None),
-            fate => fate,
+/// What becomes of the entries of the next slice, whose pages are here.
+pub(crate) fn fates(core: &Core, victim: &Victim, end: usize) -> Vec<Fate> {
+    // Only what is dead is looked for among what groups hold.
+    let held = LazyCell::new(|| core.buffer.held());
+    let fate = |entry| match fate_of(core, victim.id, entry, &held) {
+        Fate::Forget(_) if !victim.scanned => Fate::Forget(None),
+        fate => fate,
+    };
+    victim.entries[victim.cursor..end].iter().map(fate).collect()
+}
+
+fn fate_of(
+    core: &Core,
+    container: ContainerId,
+    entry: &DirectoryEntry,
+    held: &LazyCell<HashSet<Pbn>, impl FnOnce() -> HashSet<Pbn>>,
+) -> Fate {
+    let Some(stored) = pbn_pba::get(&core.state.store, entry.pbn) else {
+        return Fate::Stale;
+    };
+    let copy = second_copies::get(&core.state.store, entry.pbn);
+    let here = entry.place(container);
+    if !stored.pba.is_place_of(here) {
+        return match copy.filter(|copy| copy.is_place_of(here)) {
+            Some(copy) if core.copy_may_move(stored) => Fate::Copy(copy.check),
+            Some(_) => Fate::DropCopy,
+            None => Fate::Stale,
         };
-        victim.entries[victim.cursor..end].iter().map(fate).collect()
     }
-
-    fn fate(
-        &self,
-        container: ContainerId,
-        entry: &DirectoryEntry,
-        held: &LazyCell<HashSet<Pbn>, impl FnOnce() -> HashSet<Pbn>>,
-    ) -> Fate {
-        let Some(stored) = pbn_pba::get(&self.core.state.store, entry.pbn) else {
-            return Fate::Stale;
-        };
-        let copy = second_copies::get(&self.core.state.store, entry.pbn);
-        let here = entry.place(container);
-        if !stored.pba.is_place_of(here) {
-            return match copy.filter(|copy| copy.is_place_of(here)) {
-                Some(copy) if self.core.copy_may_move(stored) => Fate::Copy(copy.check),
-                Some(_) => Fate::DropCopy,
-                None => Fate::Stale,
-            };
-        }
-        let is_held = || held.contains(&entry.pbn) && !mutant!(ForgetsHeldChunk);
-        let check = stored.pba.check;
-        if stored.references > 0 || is_held() {
-            Fate::Move(check)
-        } else if let Some(copy) = copy.filter(|_| !mutant!(ForgetsCopied)) {
-            Fate::Promote(copy)
-        } else {
-            Fate::Forget(Some(check))
-        }
+    let is_held = || held.contains(&entry.pbn) && !mutant!(ForgetsHeldChunk);
+    let check = stored.pba.check;
+    if stored.references > 0 || is_held() {
+        Fate::Move(check)
+    } else if let Some(copy) = copy.filter(|_| !mutant!(ForgetsCopied)) {
+        Fate::Promote(copy)
+    } else {
+        Fate::Forget(Some(check))
     }
 }
 

@@ -28,48 +28,28 @@ use containers::room_to_move_bytes;
 use format::container_page::ContainerEntry;
 use format::units::ContainerId;
 
-use crate::collect::collection::Victim;
-use crate::door::error::RequestError;
-use crate::engine::Engine;
-use crate::notice::Notice;
+use crate::core::Core;
 use crate::placement::RESERVED_BYTES;
 
-impl Engine {
-    /// Whether all that is in a container can be moved, and what other victims need is left.
-    pub(crate) fn can_be_moved_whole(&self, id: ContainerId) -> bool {
-        let room_bytes = self.core.collection_room_bytes() + self.core.placement.usable_bytes();
-        room_bytes >= self.room_for_whole_bytes(id) + RESERVED_BYTES
-    }
+/// Whether all that is in a container can be moved, and what other victims need is left.
+pub(crate) fn can_be_moved_whole(core: &Core, id: ContainerId) -> bool {
+    let room_bytes = core.collection_room_bytes() + core.placement.usable_bytes();
+    room_bytes >= room_for_whole_bytes(core, id) + RESERVED_BYTES
+}
 
-    /// Room for moving all that is in a container in vain, if what victims need is left; else 0.
-    pub(crate) fn room_to_risk_bytes(&self, id: ContainerId) -> u64 {
-        let whole_bytes = self.room_for_whole_bytes(id);
-        let can_be = self.core.collection_room_bytes() >= whole_bytes + RESERVED_BYTES;
-        if can_be { whole_bytes } else { 0 }
-    }
+/// Room for moving all that is in a container in vain, if what victims need is left; else 0.
+pub(crate) fn room_to_risk_bytes(core: &Core, id: ContainerId) -> u64 {
+    let whole_bytes = room_for_whole_bytes(core, id);
+    let can_be = core.collection_room_bytes() >= whole_bytes + RESERVED_BYTES;
+    if can_be { whole_bytes } else { 0 }
+}
 
-    fn room_for_whole_bytes(&self, id: ContainerId) -> u64 {
-        let ContainerEntry { used_bytes, .. } = self.core.state.containers.get(id);
-        room_to_move_bytes(used_bytes, used_bytes)
-    }
+fn room_for_whole_bytes(core: &Core, id: ContainerId) -> u64 {
+    let ContainerEntry { used_bytes, .. } = core.state.containers.get(id);
+    room_to_move_bytes(used_bytes, used_bytes)
+}
 
-    /// Whether what is under way may bring room for collection, which it does without any.
-    pub(crate) fn room_to_collect_may_come(&self) -> bool {
-        !self.core.buffer.groups.is_empty()
-            || self.core.placement.space.quarantined_containers() > 0
-    }
-
-    /// What lives in the victim finds no room: it stays, and is chosen again when it fits.
-    pub(crate) fn let_victim_go(&mut self, mut victim: Victim) {
-        let ContainerEntry { live_bytes, used_bytes, .. } =
-            self.core.state.containers.get(victim.id);
-        if room_to_move_bytes(live_bytes, used_bytes) <= self.core.collection_room_bytes() {
-            // It would be chosen for ever: more is in it than the tables say.
-            return self.keep_victim(victim);
-        }
-        self.core.tell(&Notice::CollectionEnded { container: victim.id.0, freed: false });
-        if let Some(order) = victim.order.take() {
-            order.done.fail(RequestError::NoSpace);
-        }
-    }
+/// Whether what is under way may bring room for collection, which it does without any.
+pub(crate) fn room_to_collect_may_come(core: &Core) -> bool {
+    !core.buffer.groups.is_empty() || core.placement.space.quarantined_containers() > 0
 }

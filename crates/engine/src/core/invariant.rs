@@ -4,10 +4,12 @@
 /// An invariant.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Invariant {
-    /// A step of a merge takes no more blocks of the tables than it was said to take.
-    BlocksKept,
     /// A container in use lies in a data zone, also when the store has grown or a zone is gone.
     ContainersKeepNumbers,
+    /// What collection moves finds the room that was counted for it.
+    MoveFindsRoom,
+    /// What comes was asked for by the one that waits for it.
+    OnePending,
     /// The older of both roots finds the journal from where it begins.
     OlderRootKeepsJournal,
     /// A page that was found here stays here until its pin is released.
@@ -18,4 +20,6 @@ pub(crate) enum Invariant {
     RootBehindRecords,
     /// A checkpoint that is under way has the root that it ends with.
     RootIsMade,
+    /// Nothing is in a data zone that the geometry says is gone.
+    ZoneEmptyWhenGone,
 }

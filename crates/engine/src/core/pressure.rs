@@ -16,6 +16,11 @@ impl Core {
         Reserve::of(self.geometry.containers_present())
     }
 
+    /// Whether no client has anything under way; `clients_read` says whether one reads.
+    pub(crate) fn clients_are_idle(&self, clients_read: bool) -> bool {
+        self.buffer.groups.is_empty() && !clients_read
+    }
+
     /// Whether everything else has to wait for containers.
     pub(crate) fn must_collect(&self) -> bool {
         let short = self.placement.space.coming_containers() < self.reserve().hurry;

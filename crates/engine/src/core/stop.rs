@@ -31,8 +31,9 @@ impl Core {
         self.devices.stop_waiting_for_room();
     }
 
-    /// An invariant does not hold. A debug build panics; in a server nothing is written from now on,
-    /// under the invariant's name, and reads go on: what is on the disk was written while it held.
+    /// An invariant does not hold. A debug build panics; in a server nothing is written from now
+    /// on, with the invariant's name as the cause, and reads go on: what is on the disk was written
+    /// while it held.
     pub(crate) fn violated(&mut self, invariant: Invariant) {
         debug_assert!(false, "{invariant:?} does not hold");
         self.stop_writing(RequestError::InvariantBroken { name: format!("{invariant:?}") });

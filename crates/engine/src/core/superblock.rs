@@ -1,8 +1,12 @@
 //! What the superblock holds, and who writes to it.
 
+use std::collections::VecDeque;
+
 use format::root::Root;
 use mutants::mutant;
 
+use crate::door::error::RequestError;
+use crate::grow::enlarging::{GrowsFor, Wish};
 use crate::state::State;
 
 /// The newest root, and whether one of the two slots is being written.
@@ -16,12 +20,38 @@ pub(crate) struct Superblock {
     pub(crate) is_mended: bool,
     /// A step of a scrub judges it by the geometry in memory: no other geometry is written.
     pub(crate) is_scrubbed: bool,
+    /// Other geometries that have been asked for, in the order in which they came.
+    pub(crate) wishes: VecDeque<Wish>,
+    /// What another geometry is for that is being written.
+    pub(crate) grows_for: Option<GrowsFor>,
 }
 
 impl Superblock {
     pub(crate) fn new(newest: &Root) -> Self {
         let newest = Box::new(newest.clone());
-        Self { newest, is_writing_root: false, is_mended: false, is_scrubbed: false }
+        Self {
+            newest,
+            is_writing_root: false,
+            is_mended: false,
+            is_scrubbed: false,
+            wishes: VecDeque::new(),
+            grows_for: None,
+        }
+    }
+
+    /// Whether another geometry is asked for or being written.
+    pub(crate) fn will_grow(&self) -> bool {
+        self.grows_for.is_some() || !self.wishes.is_empty()
+    }
+
+    /// Whether another geometry for this is.
+    pub(crate) fn will_grow_for(&self, purpose: GrowsFor) -> bool {
+        self.grows_for == Some(purpose) || self.wishes.iter().any(|wish| wish.purpose() == purpose)
+    }
+
+    /// No other geometry is written any more.
+    pub(crate) fn fail_wishes(&mut self, error: &RequestError) {
+        self.wishes.drain(..).for_each(|wish| wish.fail(error.clone()));
     }
 
     /// The generation of the next root.

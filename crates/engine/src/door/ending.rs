@@ -3,6 +3,7 @@
 use crate::door::error::RequestError;
 use crate::engine::{Closing, Engine};
 use crate::pages::wanted::Wanted;
+use crate::part::Part;
 use crate::write::buffer::Work;
 
 impl Engine {
@@ -18,7 +19,6 @@ impl Engine {
         self.core.log.syncing = None;
         self.core.flushes.fail(error);
         self.collection.fail(error);
-        self.publish_victim();
         self.core.volumes.rolling_back.clear();
         let copies =
             self.core.buffer.groups.iter().any(|group| matches!(group.work, Work::Copy(_)));
@@ -60,8 +60,7 @@ impl Engine {
         self.fail_writing(error);
         self.reads.fail(error);
         self.parts_mut().into_iter().for_each(|part| part.fail(error));
-        self.enlarging.fail(error);
-        self.evacuation.fail(error);
+        self.core.superblock.fail_wishes(error);
         self.core.intake.take(&mut self.requests);
         self.requests.drain(..).for_each(|request| request.fail(error.clone()));
         self.core.is_closing = true;

@@ -21,7 +21,7 @@ use crate::control::SetDedup;
 use crate::door::done::Done;
 use crate::door::outcome::VolumeInfo;
 use crate::engine::Engine;
-use crate::grow::enlarging::{Then, Wish};
+use crate::grow::enlarging::{GrowsFor, Then, Wish};
 use crate::volumes::administer::QueuedOf;
 use crate::write::slot::Plan;
 
@@ -35,7 +35,7 @@ impl Engine {
         match self.core.volumes.volume(&verb.name) {
             Ok(_) => {
                 let then = Then::LeaveAside(verb, done);
-                self.enlarging.wishes.push_back(Wish::Geometry(then));
+                self.core.superblock.wishes.push_back(Wish::Geometry(then));
             }
             Err(error) => done.fail(error),
         }
@@ -75,8 +75,8 @@ impl Engine {
         if !has_unindexed || self.core.geometry.detection.asides {
             return false;
         }
-        if !self.enlarging.marks_asides() {
-            self.enlarging.wishes.push_back(Wish::Geometry(Then::GoOn));
+        if !self.core.superblock.will_grow_for(GrowsFor::Asides) {
+            self.core.superblock.wishes.push_back(Wish::Geometry(Then::GoOn));
         }
         true
     }

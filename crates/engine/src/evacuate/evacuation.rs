@@ -1,7 +1,6 @@
 //! The data zone that is taken out, and how far that has come.
 
 use crate::control::Asked;
-use crate::door::error::RequestError;
 use crate::evacuate::RetireZone;
 
 /// The zone that is taken out, if one is.
@@ -20,10 +19,9 @@ pub(crate) struct Retiring {
 }
 
 impl Evacuation {
-    /// What was asked for is not done.
-    pub(crate) fn fail(&mut self, error: &RequestError) {
-        if let Some(retiring) = self.retiring.take() {
-            retiring.asked.done.fail(error.clone());
-        }
+    /// Whether it waits until containers have come out of quarantine: all of the zone is to be
+    /// free.
+    pub(crate) fn awaits_quarantine(&self) -> bool {
+        self.retiring.as_ref().is_some_and(|retiring| retiring.mark_bytes.is_none())
     }
 }

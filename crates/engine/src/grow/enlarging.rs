@@ -2,8 +2,7 @@
 //! say before a store has its first domain, its first volume without deduplication or with a codec
 //! or room of its own, or its first bucket.
 
-use std::collections::VecDeque;
-
+use format::domain::DomainSecret;
 use format::superblock::Geometry;
 
 use crate::control::{Asked, Grow, NewVolume, SetDedup, SetReservation, SetVolumeCompression};
@@ -67,8 +66,45 @@ impl After {
     }
 }
 
+/// What another geometry is for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum GrowsFor {
+    /// More room.
+    Room,
+    /// Chunks that wait in the write buffer may be aside.
+    Asides,
+    /// Something else may be recorded.
+    Record,
+    /// A data zone is gone.
+    Removal,
+}
+
+impl Then {
+    fn purpose(&self) -> GrowsFor {
+        if matches!(self, Self::GoOn) { GrowsFor::Asides } else { GrowsFor::Record }
+    }
+}
+
+impl After {
+    pub(crate) fn purpose(&self) -> GrowsFor {
+        match self {
+            Self::Grown(_) => GrowsFor::Room,
+            Self::Then(then) => then.purpose(),
+            Self::Removed(_) => GrowsFor::Removal,
+        }
+    }
+}
+
 impl Wish {
-    fn fail(self, error: RequestError) {
+    pub(crate) fn purpose(&self) -> GrowsFor {
+        match self {
+            Self::Growth(_) => GrowsFor::Room,
+            Self::Geometry(then) => then.purpose(),
+            Self::Removal(_) => GrowsFor::Removal,
+        }
+    }
+
+    pub(crate) fn fail(self, error: RequestError) {
         match self {
             Self::Growth(asked) => asked.done.fail(error),
             Self::Geometry(then) => then.fail(error),
@@ -85,42 +121,15 @@ pub(crate) struct Growth {
     pub(crate) steps: usize,
 }
 
-/// Growths in the order in which they came, one at a time.
+/// The growth under way: one at a time. Those that wait are
+/// [wishes](crate::core::superblock::Superblock::wishes).
 #[derive(Default)]
 pub(crate) struct Enlarging {
-    pub(crate) wishes: VecDeque<Wish>,
     pub(crate) running: Option<Growth>,
     /// A write or sync of the geometry is in flight.
     pub(crate) io_out: bool,
-}
-
-impl Enlarging {
-    pub(crate) fn any(&self) -> bool {
-        self.running.is_some() || !self.wishes.is_empty()
-    }
-
-    /// Whether the mark for chunks that wait in the write buffer is on its way.
-    pub(crate) fn marks_asides(&self) -> bool {
-        let runs = |growth: &Growth| matches!(growth.after, After::Then(Then::GoOn));
-        let is_wished = |wish: &Wish| matches!(wish, Wish::Geometry(Then::GoOn));
-        self.running.as_ref().is_some_and(runs) || self.wishes.iter().any(is_wished)
-    }
-
-    /// Whether a data zone is on its way out.
-    pub(crate) fn takes_zone_out(&self) -> bool {
-        let runs = |growth: &Growth| matches!(growth.after, After::Removed(_));
-        self.running.as_ref().is_some_and(runs)
-            || self.wishes.iter().any(|wish| matches!(wish, Wish::Removal(_)))
-    }
-
-    pub(crate) fn io_ended(&mut self) {
-        self.io_out = false;
-    }
-
-    pub(crate) fn fail(&mut self, error: &RequestError) {
-        self.wishes.drain(..).for_each(|wish| wish.fail(error.clone()));
-        if let Some(growth) = self.running.take() {
-            growth.after.fail(error.clone());
-        }
-    }
+    /// For the store's first keyed domain.
+    pub(crate) offered_secret: Option<DomainSecret>,
+    /// What may be recorded now, the geometry being durable.
+    pub(crate) resumed: Option<Then>,
 }

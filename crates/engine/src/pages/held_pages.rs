@@ -14,7 +14,6 @@ pub(crate) struct HeldPages {
     pub(crate) apply: PinSet,
     /// For the version that is given back.
     pub(crate) deletion: PinSet,
-    pub(crate) collection: PinSet,
     /// For the chunk that is stored twice, or healed from its second copy.
     pub(crate) copy: PinSet,
     /// For the first write that waits for its volume's quota.

@@ -6,25 +6,23 @@
 //! containers are short, or a data zone is to be empty, and a record without changes is written
 //! when no other comes.
 
-use crate::engine::Engine;
+use crate::core::Core;
 
-impl Engine {
-    /// Hurries the next container out of quarantine while containers are short.
-    pub(crate) fn advance_quarantine(&mut self) -> bool {
-        let Some(awaited) = self.core.placement.space.awaited_record() else { return false };
-        if self.core.stopped.is_some()
-            || self.core.table_room.last_is_asked
-            || !(self.core.free_containers_are_short() || self.evacuation_waits_for_quarantine())
-        {
-            return false;
-        }
-        self.core.flushes.ask();
-        let untold =
-            self.core.log.told < awaited && awaited <= self.core.log.settled.durable_sequence;
-        if !untold || !self.core.journal_has_room(0) {
-            return false;
-        }
-        self.record(&[]);
-        true
+/// Hurries the next container out of quarantine while containers are short, or a zone is to be
+/// empty (`zone_waits`).
+pub(crate) fn advance_quarantine(core: &mut Core, zone_waits: bool) -> bool {
+    let Some(awaited) = core.placement.space.awaited_record() else { return false };
+    if core.stopped.is_some()
+        || core.table_room.last_is_asked
+        || !(core.free_containers_are_short() || zone_waits)
+    {
+        return false;
     }
+    core.flushes.ask();
+    let untold = core.log.told < awaited && awaited <= core.log.settled.durable_sequence;
+    if !untold || !core.journal_has_room(0) {
+        return false;
+    }
+    core.record(&[]);
+    true
 }

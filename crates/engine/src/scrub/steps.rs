@@ -1,8 +1,8 @@
 //! The step of a scrub that is under way, from its request to its answer.
 //!
-//! One step at a time; others wait in line. A step goes from [`Scrub::advance`] to its
-//! stage (`scrub_superblock`, `scrub_tables`, `scrub_container`, `scrub_losses`), which says whether
-//! it moved, waits or is done. Its reads are the only ones that wait for clients: one at a time
+//! One step at a time; others wait in line. A step goes from [`Scrub::advance`] to its stage
+//! (`scrub_superblock`, `scrub_tables`, `scrub_container`, `scrub_losses`), which says whether it
+//! moved, waits or is done. Its reads are the only ones that wait for clients: one at a time
 //! while a client's request is under way, four when there is none.
 
 use disk::AlignedBuf;
@@ -32,10 +32,10 @@ impl Scrub {
     }
 
     /// Moves the step under way on, or begins one. `clients_read` says whether a read of a client
-    /// is under way, `grows` whether another geometry is asked for or being written.
-    pub(crate) fn advance(&mut self, core: &mut Core, clients_read: bool, grows: bool) -> bool {
+    /// is under way.
+    pub(crate) fn advance(&mut self, core: &mut Core, clients_read: bool) -> bool {
         let Some((mut running, mut work)) = self.running.take() else {
-            return self.begin_step(core, grows);
+            return self.begin_step(core);
         };
         let issued = issue_reads(core, &mut running.io, clients_read);
         let progress = match &mut work {
@@ -58,11 +58,11 @@ impl Scrub {
         true
     }
 
-    fn begin_step(&mut self, core: &mut Core, grows: bool) -> bool {
+    fn begin_step(&mut self, core: &mut Core) -> bool {
         let at_superblock = |(request, _): &(ScrubRequest, Done<ScrubStep>)| {
             matches!(request.position, ScrubPosition::Superblock)
         };
-        if grows && self.waiting.front().is_some_and(at_superblock) {
+        if core.superblock.will_grow() && self.waiting.front().is_some_and(at_superblock) {
             return false;
         }
         let Some((request, done)) = self.waiting.pop_front() else { return false };
@@ -185,10 +185,11 @@ mod tests {
     use crate::door::done::Done;
     use crate::door::error::RequestError;
     use crate::door::outcome::Reply;
+    use crate::grow::enlarging::GrowsFor;
     use crate::part::Part;
     use crate::scrub::state::Scrub;
     use crate::scrub::{ScrubFinding, ScrubPosition, ScrubRequest, ScrubStep};
-    use crate::small_store::{Told, store};
+    use crate::small_store::{Told, ended, store};
 
     /// Asked for a step that judges the superblock.
     fn asked() -> (Scrub, Arc<Told>) {
@@ -200,15 +201,13 @@ mod tests {
     /// Moves the step on until it is answered; the read with key `lost` gives no bytes.
     fn run(scrub: &mut Scrub, core: &mut Core, told: &Told, lost: Option<u64>) -> ScrubStep {
         loop {
-            scrub.advance(core, false, false);
+            scrub.advance(core, false);
             scrub.check(core);
             if let Some((1, outcome)) = told.take().pop() {
                 let Ok(Reply::Scrub(step)) = outcome else { panic!("no step: {outcome:?}") };
                 return *step;
             }
-            let mut ended = Vec::new();
-            core.devices.poll(&mut ended);
-            for io in ended {
+            for io in ended(core) {
                 match io.purpose {
                     Purpose::Scrub(key) => {
                         let buf = io.buf.filter(|_| lost != Some(key));
@@ -244,8 +243,10 @@ mod tests {
     fn a_step_at_the_superblock_waits_for_a_geometry_that_is_written() {
         let (mut engine, _client) = store(Default::default());
         let (mut scrub, _told) = asked();
-        assert!(!scrub.advance(&mut engine.core, false, true) && scrub.running.is_none());
-        assert!(scrub.advance(&mut engine.core, false, false) && scrub.running.is_some());
+        engine.core.superblock.grows_for = Some(GrowsFor::Room);
+        assert!(!scrub.advance(&mut engine.core, false) && scrub.running.is_none());
+        engine.core.superblock.grows_for = None;
+        assert!(scrub.advance(&mut engine.core, false) && scrub.running.is_some());
     }
 
     #[test]
@@ -253,7 +254,7 @@ mod tests {
         let (mut engine, _client) = store(Default::default());
         let (mut scrub, told) = asked();
         scrub.accept(ScrubRequest::default(), Done::new(Arc::clone(&told), 2));
-        scrub.advance(&mut engine.core, false, false);
+        scrub.advance(&mut engine.core, false);
         scrub.fail(&RequestError::Closing);
         let told = told.take();
         assert!(matches!(
@@ -268,7 +269,7 @@ mod tests {
     fn no_read_comes_that_no_step_asked_for() {
         let (mut engine, _client) = store(Default::default());
         let (mut scrub, _told) = asked();
-        scrub.advance(&mut engine.core, false, false);
+        scrub.advance(&mut engine.core, false);
         scrub.read_ended(&mut engine.core, 7, None);
     }
 
@@ -277,7 +278,7 @@ mod tests {
     fn no_write_ends_that_no_step_has_begun() {
         let (mut engine, _client) = store(Default::default());
         let (mut scrub, _told) = asked();
-        scrub.advance(&mut engine.core, false, false);
+        scrub.advance(&mut engine.core, false);
         scrub.write_ended(&mut engine.core, true);
     }
 

@@ -19,7 +19,7 @@
 use disk::{AllocationAhead, ZoneAllocation, allocation_step_bytes};
 use format::units::{CONTAINER_BYTES, Zone};
 
-use crate::engine::Engine;
+use crate::core::Core;
 use crate::notice::Notice;
 use crate::space::space_budget::SpaceBudget;
 
@@ -35,92 +35,88 @@ enum Attempt {
     Again,
 }
 
-impl Engine {
-    /// Takes what the medium has given, and asks it for more.
-    pub(crate) fn advance_allocation(&mut self) -> bool {
-        let moved = self.core.devices.hear_of_allocation();
-        if moved {
-            for zone in self.core.devices.allocation.zones() {
-                self.core.placement.space.allocated_to(zone.number, zone.allocated_bytes);
-            }
-            self.expect_of_medium();
-            match self.core.devices.allocation.take_news() {
-                Some(Err(reason)) => self.core.tell(&Notice::AllocationRefused { reason }),
-                Some(Ok(())) => self.core.tell(&Notice::AllocationGoesOn),
-                None => {}
-            }
+/// Takes what the medium has given, and asks it for more.
+pub(crate) fn advance_allocation(core: &mut Core) -> bool {
+    let moved = core.devices.hear_of_allocation();
+    if moved {
+        for zone in core.devices.allocation.zones() {
+            core.placement.space.allocated_to(zone.number, zone.allocated_bytes);
         }
-        self.ask_medium(Attempt::First);
-        moved
-    }
-
-    /// A tick has passed.
-    pub(crate) fn tick_allocation(&mut self) {
-        if self.core.devices.allocation_ahead().is_none() {
-            return;
-        }
-        let ticks = self.core.devices.allocation.tick();
-        if ticks.is_multiple_of(LOOK_TICKS) {
-            self.core.devices.allocation_ahead().into_iter().for_each(AllocationAhead::look);
-            self.expect_of_medium();
-        }
-        if ticks.is_multiple_of(ATTEMPT_TICKS) {
-            self.ask_medium(Attempt::Again);
+        expect_of_medium(core);
+        match core.devices.allocation.take_news() {
+            Some(Err(reason)) => core.tell(&Notice::AllocationRefused { reason }),
+            Some(Ok(())) => core.tell(&Notice::AllocationGoesOn),
+            None => {}
         }
     }
+    ask_medium(core, Attempt::First);
+    moved
+}
 
-    /// Whether the one that has waited longest waits for room that the medium can still give.
-    pub(crate) fn allocation_may_come(&self) -> bool {
-        let more_bytes =
-            self.core.placement.space.expected_containers() * self.core.placement.usable_bytes();
-        let comes = |space: &SpaceBudget, volume, chunks| {
-            let lacks = |more_bytes| space.lacks_bytes_with(volume, chunks, more_bytes);
-            lacks(0) && !lacks(more_bytes)
-        };
-        more_bytes > 0 && self.may_ask_medium() && self.core.first_waits_for(comes)
+/// A tick has passed.
+pub(crate) fn tick_allocation(core: &mut Core) {
+    if core.devices.allocation_ahead().is_none() {
+        return;
     }
-
-    fn may_ask_medium(&self) -> bool {
-        self.core.stopped.is_none() && !self.core.is_closing
+    let ticks = core.devices.allocation.tick();
+    if ticks.is_multiple_of(LOOK_TICKS) {
+        core.devices.allocation_ahead().into_iter().for_each(AllocationAhead::look);
+        expect_of_medium(core);
     }
+    if ticks.is_multiple_of(ATTEMPT_TICKS) {
+        ask_medium(core, Attempt::Again);
+    }
+}
 
-    fn ask_medium(&mut self, attempt: Attempt) {
-        if self.core.devices.allocation.zones().is_empty() || !self.may_ask_medium() {
-            return;
+/// Whether the one that has waited longest waits for room that the medium can still give.
+pub(crate) fn allocation_may_come(core: &Core) -> bool {
+    let more_bytes = core.placement.space.expected_containers() * core.placement.usable_bytes();
+    let comes = |space: &SpaceBudget, volume, chunks| {
+        let lacks = |more_bytes| space.lacks_bytes_with(volume, chunks, more_bytes);
+        lacks(0) && !lacks(more_bytes)
+    };
+    more_bytes > 0 && may_ask_medium(core) && core.first_waits_for(comes)
+}
+
+fn may_ask_medium(core: &Core) -> bool {
+    core.stopped.is_none() && !core.is_closing
+}
+
+fn ask_medium(core: &mut Core, attempt: Attempt) {
+    if core.devices.allocation.zones().is_empty() || !may_ask_medium(core) {
+        return;
+    }
+    let is_waited_for = allocation_may_come(core);
+    let wanted = |zone: &ZoneAllocation| {
+        let zone_bytes = core.geometry.zone_bytes(Zone::Data(zone.number));
+        let is_refused = zone.refusal.is_some() && attempt == Attempt::First;
+        let is_closed = core.placement.space.is_zone_closed(zone.number);
+        if is_closed || zone.is_under_way || is_refused || zone.allocated_bytes >= zone_bytes {
+            return None;
         }
-        let is_waited_for = self.allocation_may_come();
-        let wanted = |zone: &ZoneAllocation| {
-            let zone_bytes = self.core.geometry.zone_bytes(Zone::Data(zone.number));
-            let is_refused = zone.refusal.is_some() && attempt == Attempt::First;
-            let is_closed = self.core.placement.space.is_zone_closed(zone.number);
-            if is_closed || zone.is_under_way || is_refused || zone.allocated_bytes >= zone_bytes {
-                return None;
-            }
-            let step_bytes = allocation_step_bytes(zone_bytes);
-            let is_due = is_waited_for || self.free_ahead_bytes(zone.number) < step_bytes / 2;
-            is_due.then(|| (zone.number, step_end(zone.allocated_bytes, step_bytes, zone_bytes)))
-        };
-        let steps: Vec<_> =
-            self.core.devices.allocation.zones().iter().filter_map(wanted).collect();
-        for (number, end_bytes) in steps {
-            self.core.devices.allocate_ahead(number, end_bytes);
-        }
+        let step_bytes = allocation_step_bytes(zone_bytes);
+        let is_due = is_waited_for || free_ahead_bytes(core, zone.number) < step_bytes / 2;
+        is_due.then(|| (zone.number, step_end(zone.allocated_bytes, step_bytes, zone_bytes)))
+    };
+    let steps: Vec<_> = core.devices.allocation.zones().iter().filter_map(wanted).collect();
+    for (number, end_bytes) in steps {
+        core.devices.allocate_ahead(number, end_bytes);
     }
+}
 
-    /// Free room of a data zone beside its share of what the write buffer may hold.
-    fn free_ahead_bytes(&self, number: u16) -> u64 {
-        let zones = self.core.devices.allocation.zones().len().max(1);
-        let buffer_bytes = (self.core.intake.credits.total_bytes() / zones) as u64;
-        let free = self.core.placement.space.free_containers_of(number);
-        (free * u64::from(CONTAINER_BYTES)).saturating_sub(buffer_bytes)
-    }
+/// Free room of a data zone beside its share of what the write buffer may hold.
+fn free_ahead_bytes(core: &Core, number: u16) -> u64 {
+    let zones = core.devices.allocation.zones().len().max(1);
+    let buffer_bytes = (core.intake.credits.total_bytes() / zones) as u64;
+    let free = core.placement.space.free_containers_of(number);
+    (free * u64::from(CONTAINER_BYTES)).saturating_sub(buffer_bytes)
+}
 
-    fn expect_of_medium(&mut self) {
-        let ahead = self.core.devices.allocation_ahead();
-        let obtainable_bytes = ahead.map_or(u64::MAX, AllocationAhead::obtainable_bytes);
-        let containers = obtainable_bytes / u64::from(CONTAINER_BYTES);
-        self.core.placement.space.expect_of_medium(containers);
-    }
+fn expect_of_medium(core: &mut Core) {
+    let ahead = core.devices.allocation_ahead();
+    let obtainable_bytes = ahead.map_or(u64::MAX, AllocationAhead::obtainable_bytes);
+    let containers = obtainable_bytes / u64::from(CONTAINER_BYTES);
+    core.placement.space.expect_of_medium(containers);
 }
 
 /// Where the next step ends. What would be less than a step is added to the last one.

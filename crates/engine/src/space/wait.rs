@@ -17,6 +17,7 @@ use crate::control::{Asked, SetReservation, Verb};
 use crate::door::error::RequestError;
 use crate::door::requests::{CopyRequest, ReserveRequest, UnmapRequest, WriteRequest};
 use crate::engine::Engine;
+use crate::space::allocation::allocation_may_come;
 use crate::space::waiting::Waiting;
 
 /// What came of the one that has waited longest.
@@ -208,9 +209,9 @@ impl Engine {
             || self.deletion_going_on().is_some()
             || self.core.can_collect()
             || self.core.containers_come_back()
-            || self.allocation_may_come()
+            || allocation_may_come(&self.core)
             || self.core.table_room.relief_may_come()
             || self.core.merge_may_give_blocks()
-            || self.enlarging.any()
+            || self.core.superblock.will_grow()
     }
 }

@@ -32,6 +32,8 @@ use crate::door::error::RequestError;
 use crate::door::outcome::VolumeInfo;
 use crate::door::volume::{SECTOR_BYTES, VOLUME_BYTES_MAX, VolumeShared};
 use crate::engine::{Closing, Engine};
+use crate::evacuate::leaving::list_zones;
+use crate::grow::enlarging::{Then, Wish};
 use crate::space::waiting::Waiting;
 use crate::volumes::shared_of;
 use crate::volumes::versions::copied_versions;
@@ -76,21 +78,36 @@ impl Engine {
             Verb::GetStats(asked) => asked.done.reply(self.stats()),
             Verb::GetGeometry(asked) => asked.done.reply(self.core.geometry.clone()),
             Verb::NewVolume(Asked { verb, done }) => self.accept_volume(verb, done),
-            Verb::Grow(asked) => self.accept_grow(asked),
+            Verb::Grow(asked) => self.core.superblock.wishes.push_back(Wish::Growth(asked)),
             Verb::Explain(asked) => self.explaining.accept(asked),
             Verb::DifferenceRequest(asked) => self.walks.accept_difference(&self.core, asked),
             Verb::WeightRequest(asked) => self.walks.accept_weight(&self.core, asked),
             Verb::ScrubRequest(Asked { verb, done }) => self.scrub.accept(verb, done),
-            Verb::CollectRequest(Asked { verb, done }) => self.accept_collect(verb, done),
-            Verb::ListZones(asked) => asked.done.reply(self.list_zones()),
-            Verb::EvacuateZone(asked) => self.accept_evacuate(asked),
-            Verb::KeepZone(asked) => self.accept_keep(asked),
-            Verb::RetireZone(asked) => self.accept_retire(asked),
+            Verb::CollectRequest(Asked { verb, done }) => {
+                self.collection.accept(&self.core, verb, done)
+            }
+            Verb::ListZones(asked) => asked.done.reply(list_zones(&self.core)),
+            Verb::EvacuateZone(asked) => self.collection.accept_evacuation(&self.core, asked),
+            Verb::KeepZone(asked) => self.evacuation.accept_keep(&mut self.core, asked),
+            Verb::RetireZone(asked) => self.evacuation.accept(&self.core, asked),
             Verb::Close(asked) => self.begin_close(asked.done),
             Verb::SetDedup(Asked { verb, done }) => self.accept_dedup(verb, done),
             Verb::SetVolumeCompression(Asked { verb, done }) => self.accept_codec(verb, done),
             Verb::SetReservation(asked) => self.accept_reservation(asked),
             verb => self.accept_change(verb),
+        }
+    }
+
+    /// Goes on with what another geometry had to come before.
+    pub(crate) fn go_on(&mut self, then: Then) {
+        match then {
+            // A request before it may have taken the room that it found.
+            Then::Make(verb, done) => self.accept_verb(Verb::NewVolume(Asked { verb, done })),
+            Then::LeaveAside(verb, done) => self.accept_dedup(verb, done),
+            Then::HaveCodec(verb, done) => self.accept_codec(verb, done),
+            Then::Reserve(asked) => self.accept_reservation(asked),
+            // The group looks for the mark itself.
+            Then::GoOn => {}
         }
     }
 
@@ -402,9 +419,7 @@ impl Engine {
             && self.core.quota_line.is_empty()
             && self.requests.is_empty()
             && !self.reads.any()
-            && !self.collection.is_busy()
-            && self.parts().iter().all(|part| part.is_idle(&self.core))
-            && !self.enlarging.any();
+            && self.parts().iter().all(|part| part.is_idle(&self.core));
         let ready = self.core.stopped.is_some() || (drained && self.close_tables());
         // Not even a read that nobody wants any more may reach the next that opens the disk.
         if !ready || self.core.devices.in_flight() > 0 {

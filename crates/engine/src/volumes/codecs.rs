@@ -11,7 +11,6 @@
 //! A store says in its geometry that volumes may have codecs before the first has one
 //! (`enlarge.rs`): programs that do not know the record of it refuse the store.
 
-use format::features::Features;
 use format::record::Change;
 use format::superblock::Geometry;
 use format::units::{Compression, VolumeId};
@@ -22,13 +21,14 @@ use crate::door::done::Done;
 use crate::door::outcome::VolumeInfo;
 use crate::engine::Engine;
 use crate::grow::enlarging::{Then, Wish};
+use crate::grow::wanted_geometry::knows_codecs;
 use crate::state::State;
 use crate::volumes::administer::QueuedOf;
 
 impl Engine {
     /// Queues a volume's codec, or what has to come before.
     pub(crate) fn accept_codec(&mut self, verb: SetVolumeCompression, done: Done<VolumeInfo>) {
-        if self.geometry_knows_codecs() || mutant!(RecordsCodecAtOnce) {
+        if knows_codecs(&self.core.geometry) || mutant!(RecordsCodecAtOnce) {
             let queued = self.set_codec(&verb);
             return self.queue_of(queued, done);
         }
@@ -41,15 +41,10 @@ impl Engine {
             }
             Ok(_) => {
                 let then = Then::HaveCodec(verb, done);
-                self.enlarging.wishes.push_back(Wish::Geometry(then));
+                self.core.superblock.wishes.push_back(Wish::Geometry(then));
             }
             Err(error) => done.fail(error),
         }
-    }
-
-    /// Whether the geometry says that volumes may have codecs.
-    pub(crate) fn geometry_knows_codecs(&self) -> bool {
-        knows_codecs(&self.core.geometry)
     }
 
     fn set_codec(&self, verb: &SetVolumeCompression) -> QueuedOf {
@@ -57,10 +52,6 @@ impl Engine {
         let id = self.core.volumes.volume(name)?.id;
         Ok((vec![Change::SetVolumeCompression { id, compression }], id))
     }
-}
-
-fn knows_codecs(geometry: &Geometry) -> bool {
-    geometry.features.incompatible & Features::VOLUME_CODECS != 0
 }
 
 /// What chunks are compressed with, most of which are of the volume of the chunk before.

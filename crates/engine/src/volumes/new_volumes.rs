@@ -7,11 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use format::catalog::VolumeKind;
 use format::domain::{Domain, DomainSecret};
-use format::features::Features;
 use format::record::Change;
-use format::superblock::Geometry;
 
 use crate::control::NewVolume;
 use crate::door::done::Done;
@@ -20,48 +17,29 @@ use crate::door::outcome::VolumeInfo;
 use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
 use crate::grow::enlarging::{Then, Wish};
+use crate::grow::wanted_geometry::allows;
 use crate::volumes::administer::{QueuedOf, check_size};
 
 impl Engine {
     /// From what the keys of domains are to be made, should the store get its first one: 32 random
     /// bytes of the caller's, of which nobody else knows. Without them it gets none.
     pub fn offer_secret(&mut self, secret: DomainSecret) {
-        self.offered_secret = Some(secret);
+        self.enlarging.offered_secret = Some(secret);
     }
 
     /// Queues the making of a volume, or what has to come before.
     pub(crate) fn accept_volume(&mut self, volume: NewVolume, done: Done<VolumeInfo>) {
-        if self.geometry_allows(&volume) {
+        if allows(&self.core.geometry, &volume) {
             let queued = self.create_volume(volume);
             return self.queue_of(queued, done);
         }
         match self.check_volume(&volume) {
             Ok(()) => {
                 let then = Then::Make(volume, done);
-                self.enlarging.wishes.push_back(Wish::Geometry(then));
+                self.core.superblock.wishes.push_back(Wish::Geometry(then));
             }
             Err(error) => done.fail(error),
         }
-    }
-
-    /// Whether the geometry says all that a volume needs of it.
-    pub(crate) fn geometry_allows(&self, volume: &NewVolume) -> bool {
-        let Geometry { detection, features, .. } = &self.core.geometry;
-        let knows_kind =
-            volume.kind == VolumeKind::Block || features.incompatible & Features::BUCKETS != 0;
-        knows_kind && (volume.domain.is_none() || detection.secret.is_some())
-    }
-
-    /// The geometry with what a volume needs of it.
-    pub(crate) fn geometry_for(&self, volume: &NewVolume) -> Result<Geometry, RequestError> {
-        let mut geometry = self.core.geometry.clone();
-        if volume.domain.is_some() && geometry.detection.secret.is_none() {
-            geometry.detection.secret = Some(self.offered_secret.ok_or(RequestError::NoSecret)?);
-        }
-        if volume.kind != VolumeKind::Block {
-            geometry.features = geometry.features.with_incompatible(Features::BUCKETS);
-        }
-        Ok(geometry)
     }
 
     pub(crate) fn check_volume(&self, volume: &NewVolume) -> Result<(), RequestError> {

@@ -12,7 +12,6 @@
 
 use std::sync::Arc;
 
-use format::features::Features;
 use format::record::Change;
 
 use crate::control::{Asked, SetReservation};
@@ -20,6 +19,7 @@ use crate::door::error::RequestError;
 use crate::door::volume::VolumeShared;
 use crate::engine::Engine;
 use crate::grow::enlarging::{Then, Wish};
+use crate::grow::wanted_geometry::knows_reservations;
 use crate::space::promises::Left;
 use crate::space::waiting::{Waiting, WaitingPromise};
 
@@ -30,7 +30,7 @@ impl Engine {
             Ok(volume) => volume,
             Err(error) => return asked.done.fail(error),
         };
-        if self.geometry_knows_reservations() {
+        if knows_reservations(&self.core.geometry) {
             if !self.core.waiting.is_empty() && !self.may_have_less(&asked.verb, &volume) {
                 // Behind those that were before it: what it takes they would lack.
                 let promise = self.wait_with(asked, &volume);
@@ -46,12 +46,7 @@ impl Engine {
             // that came before is durable.
             return self.queue_of(Ok((Vec::new(), volume.id)), asked.done);
         }
-        self.enlarging.wishes.push_back(Wish::Geometry(Then::Reserve(asked)));
-    }
-
-    /// Whether the geometry says that volumes may have reservations.
-    pub(crate) fn geometry_knows_reservations(&self) -> bool {
-        self.core.geometry.features.incompatible & Features::VOLUME_RESERVATIONS != 0
+        self.core.superblock.wishes.push_back(Wish::Geometry(Then::Reserve(asked)));
     }
 
     /// Promises and records a reservation, or refuses it; it comes back if there is no room now.
