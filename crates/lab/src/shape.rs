@@ -1,6 +1,6 @@
 //! What follows from the shape of a store.
 
-use engine::VolumeKind;
+use engine::{EmulatedSettings, VolumeKind};
 
 use crate::dice::mixed;
 use crate::script::Shape;
@@ -23,6 +23,17 @@ impl Shape {
     /// from 256 on, so that those before stay to the byte what they were.
     pub(crate) fn has_codecs(&self) -> bool {
         self.seed >= 256 && matches!(self.seed % 8, 4 | 6)
+    }
+
+    /// The device that compresses ahead of the look-ups (decision 077): in a quarter of the seeds,
+    /// from 256 on for the same reason.
+    pub(crate) fn accelerator(&self) -> Option<EmulatedSettings> {
+        let drawn = mixed(self.seed, 77);
+        let mut settings = EmulatedSettings::default();
+        settings.capacity.queue = 1 + (drawn >> 8) as usize % 3;
+        settings.capacity.hash_units = 1 + (drawn >> 16) as usize % 2;
+        settings.capacity.compress_units = 1;
+        (self.seed >= 256 && drawn.is_multiple_of(4)).then_some(settings)
     }
 
     /// The kind that a volume is made of: every other one is a bucket.

@@ -105,6 +105,7 @@ impl Opening {
             memory_bytes: 64 << 20,
             worker_threads: 0,
             sync: false,
+            accelerator: shape.accelerator(),
             ..Default::default()
         };
         let tap = Box::new(Tap::new(disk.clone(), ear.clone()));
