@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use engine::EmulatedSettings;
 use nbd::Listen;
 
 use super::options::EngineArgs;
@@ -131,6 +132,13 @@ pub(crate) struct ServeArgs {
     /// once
     #[arg(long, value_name = "US", default_value_t = 100, value_parser = parse_poll_us)]
     pub(crate) poll_us: u32,
+    /// Hand chunks to an accelerator that fingerprints all and compresses those it takes for new,
+    /// in one submission. There is an emulated one, whose work the threads do; what is stored is
+    /// the same. Its settings are chunks of a submission (64 to 512), submissions that it holds,
+    /// and units that hash and that compress: emulated:batch=64,queue=8,hash=4,compress=4
+    /// [default: none]
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) accelerator: Option<EmulatedSettings>,
     /// Acknowledge a write only when it is durable: for clients that reconnect by themselves, and
     /// others that must not lose what they have not flushed
     #[arg(long)]

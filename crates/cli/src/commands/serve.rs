@@ -102,6 +102,7 @@ fn open_and_serve(
     let options = Options {
         poll_us: args.poll_us,
         read_only: args.read_only,
+        accelerator: args.accelerator,
         ..engine_options(&args.engine, args.sync)
     };
     let engine_ended = move || tell(&events, Event::EngineEnded);

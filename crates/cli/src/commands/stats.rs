@@ -1,5 +1,6 @@
 //! `tamis stats`: what a store holds, what was saved on the way down, and what it costs.
 
+mod accelerator;
 mod caches;
 mod stages;
 mod tables;
@@ -215,6 +216,9 @@ fn since_opened(stats: &Stats) -> String {
     }
     let _ = write!(text, "\n{}", tables::tables(&stats.tables));
     let _ = write!(text, "\n{}\n{}", cached(&stats.read_cache), written(stats));
+    if let Some(figures) = &stats.accelerator {
+        let _ = write!(text, "\n{}", accelerator::table(figures));
+    }
     if let Some(table) = stages::table(stats) {
         let _ = write!(text, "\n{table}");
     }

@@ -236,8 +236,10 @@ fn copies(page: &Page, folder: &Folder, store: &str, other: &str) {
 fn served(page: &Page, store: &str) {
     let socket = format!("unix:{store}/memcached.sock");
     let replicas = format!("unix:{store}/replicas.sock");
-    let words =
-        format!("--memcached {socket} --memcached-bucket photos --replica-listen {replicas}");
+    let words = format!(
+        "--memcached {socket} --memcached-bucket photos --replica-listen {replicas} \
+         --accelerator emulated"
+    );
     let served = Served::start(store, &words);
     page.check("serve", &served.ready);
     page.run("stats", &format!("{store} --volumes"));
