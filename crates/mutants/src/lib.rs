@@ -61,6 +61,14 @@ pub enum Mutant {
     ReusesBlockAtOnce,
     /// A block that only the older root names is given out again.
     ForgetsOlderBlocks,
+    /// A root is not written once more as a label.
+    WritesNoLabel,
+    /// The block of a label is given out again as soon as the next root has one.
+    ReusesLabelAtOnce,
+    /// An opening takes the blocks of labels for free.
+    ForgetsLabelAtOpening,
+    /// An opening does not write the label of the root that it goes on from.
+    TrustsLabelAtOpening,
     /// A page leaves the cache while it is being written.
     DropsPageBeingWritten,
     /// The space promised to a write is never given back.
@@ -213,7 +221,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 94] = [
+    pub const ALL: [Self; 98] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -234,6 +242,10 @@ impl Mutant {
         Self::ReusesContainerUntold,
         Self::ReusesBlockAtOnce,
         Self::ForgetsOlderBlocks,
+        Self::WritesNoLabel,
+        Self::ReusesLabelAtOnce,
+        Self::ForgetsLabelAtOpening,
+        Self::TrustsLabelAtOpening,
         Self::DropsPageBeingWritten,
         Self::KeepsPromise,
         Self::PromisesReserve,

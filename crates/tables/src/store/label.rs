@@ -3,6 +3,8 @@
 //! It is no page and has none above it. The root names it, so it lives as blocks of pages do: given
 //! at a freeze, kept while a slot holds a root that names it, then free.
 
+use mutants::mutant;
+
 use super::page_store::PageStore;
 use super::reach::ReachWalker;
 
@@ -12,7 +14,9 @@ impl PageStore {
     pub fn renew_label(&mut self) {
         let block = self.space.take_block().unwrap_or(0);
         let former = std::mem::replace(&mut self.label, block);
-        if former != 0 {
+        if former != 0 && mutant!(ReusesLabelAtOnce) {
+            self.space.release(former);
+        } else if former != 0 {
             self.space.free(former);
         }
     }
@@ -32,7 +36,7 @@ impl PageStore {
 impl ReachWalker {
     /// Adds the label of the root that is being walked. One that points out of the zone is none.
     pub fn add_label(&mut self, block: u64) {
-        if block != 0 && block < self.tables_blocks {
+        if block != 0 && block < self.tables_blocks && !mutant!(ForgetsLabelAtOpening) {
             self.mark(block);
         }
     }

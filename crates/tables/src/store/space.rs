@@ -157,7 +157,8 @@ impl Space {
         }
     }
 
-    fn release(&mut self, block: u64) {
+    /// Nothing that is durable names `block`.
+    pub(super) fn release(&mut self, block: u64) {
         match self.writes.get_mut(&block) {
             Some(write) => {
                 write.freed = true;
