@@ -18,7 +18,7 @@ use accelerator::{Emulated, EmulatedSettings, Offload};
 use disk::{Doorbell, ErrorClass};
 use format::record::Change;
 use format::units::Zone;
-use reduce::{JobDone, JobKind};
+use reduce::{JobDone, JobKind, Verdict};
 use tables::{PageError, PageRead};
 use threads::AdaptiveSpin;
 
@@ -385,9 +385,7 @@ impl Engine {
                     group.jobs_out -= 1;
                 }
             }
-            JobDone::Verified { tag, verdicts } => {
-                self.scrub.verified(&mut self.core, tag, Some(verdicts));
-            }
+            JobDone::Verified { tag, verdicts } => self.verified(tag, Some(verdicts)),
             JobDone::Recompressed { bytes, ends, .. } => {
                 self.collection.slice_renewed(&mut self.core, bytes, ends)
             }
@@ -395,13 +393,20 @@ impl Engine {
             JobDone::Prepared { memory } => self.memory_prepared(memory),
             JobDone::Panicked { kind, tag } => {
                 if kind == JobKind::Verify {
-                    self.scrub.verified(&mut self.core, tag, None);
+                    self.verified(tag, None);
                 }
                 self.stop_writing(RequestError::WorkerLost);
                 if kind == JobKind::Pack {
                     self.core.devices.give_up_promised(tag);
                 }
             }
+        }
+    }
+
+    /// A fence has answered the step of a scrub that these verdicts are for.
+    fn verified(&mut self, tag: u64, verdicts: Option<Vec<Verdict>>) {
+        if !self.core.is_fenced() {
+            self.scrub.verified(&mut self.core, tag, verdicts);
         }
     }
 

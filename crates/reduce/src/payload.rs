@@ -1,7 +1,7 @@
 //! Payloads: chunks that were compressed before it was known whether they are new.
 //!
-//! A frame's header has the chunk's PBN in it, and its checksum covers all. Who compresses ahead of
-//! the look-up knows no PBN: he makes the payload alone, in the pass that makes the fingerprint.
+//! A frame's header has the chunk's PBN in it, and its checksum covers all. A pass
+//! ahead of the look-up knows no PBN: it makes the payload alone, beside the fingerprint.
 //! If the chunk turns out to be new, the payload is copied behind its header. Both ways go through
 //! [`pack`] and [`name_frame`], so the frame is the same, byte for byte.
 

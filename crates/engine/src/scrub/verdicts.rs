@@ -361,4 +361,14 @@ mod tests {
         let Ok(Reply::Scrub(step)) = &told[1].1 else { unreachable!() };
         assert!(step.frames > 0 && step.findings.is_empty(), "{step:?}");
     }
+
+    #[test]
+    fn verdicts_that_come_behind_a_fence_find_no_scrub_and_need_none() {
+        let (mut engine, _client) = store(Default::default());
+        let (zone, reason) = ("data".to_owned(), "reserved".to_owned());
+        engine.stop_writing(RequestError::Fenced { zone, reason });
+        engine.take_job(JobDone::Verified { tag: 0, verdicts: Vec::new() });
+        engine.take_job(JobDone::Panicked { kind: JobKind::Verify, tag: 1 });
+        assert!(matches!(engine.core.stopped, Some(RequestError::Fenced { .. })));
+    }
 }

@@ -45,8 +45,8 @@ const SPENT_MAX: usize = 64;
 /// is buffered goes through those that are long.
 const GROUPS_UNMAPPED_MAX: usize = 64;
 
-/// Groups whose frames are in memory beside their chunks: so many that the workers always have
-/// work, and memory its bound. As many may have payloads beside them that were made ahead.
+/// Groups whose frames are in memory beside their chunks: enough that the workers always have work,
+/// and a bound of memory. As many may have payloads beside them that were made ahead.
 pub(crate) const GROUPS_LOOKED_UP_MAX: usize = FRAMES_BYTES_MAX / GROUP_BYTES;
 const _: () = assert!(GROUPS_LOOKED_UP_MAX > 1);
 
@@ -215,7 +215,7 @@ impl WriteBuffer {
         self.groups.get_mut(at)
     }
 
-    /// So many jobs fingerprint a group's chunks.
+    /// Jobs of this number fingerprint a group's chunks.
     pub(crate) fn fingerprints_wanted(&mut self, id: u64, jobs_out: usize) {
         if let Some(group) = self.group_mut(id) {
             group.jobs_out = jobs_out;

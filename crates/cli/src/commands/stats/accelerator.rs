@@ -11,16 +11,14 @@ pub(super) fn table(figures: &AcceleratorFigures) -> Table {
     table.row(["accelerator".into(), String::new(), figures.device.clone()]);
     let full = format!("batches, {} full on average", percent(figures.batch_fill_ratio));
     table.row(["submitted".into(), human_count(figures.submissions), full]);
-    let right = "of the chunks were taken for what they are, new or duplicate".to_owned();
+    let right = "of chunks taken for what they are, new or duplicate".to_owned();
     table.row(["predicted".into(), percent(figures.predicted_ratio), right]);
     let vain = format!("duplicates, {}", human_bytes(figures.in_vain_bytes));
     table.row(["compressed in vain".into(), human_count(figures.compressed_in_vain), vain]);
     let twice = "new chunks, taken for duplicates".to_owned();
     table.row(["submitted twice".into(), human_count(figures.sent_twice), twice]);
-    let busy = format!(
-        "of its units that hash were busy while it worked, {} of those that compress",
-        percent(figures.compress_busy_ratio)
-    );
+    let compressing = percent(figures.compress_busy_ratio);
+    let busy = format!("of the units that hash, {compressing} of those that compress");
     table.row(["utilisation".into(), percent(figures.hash_busy_ratio), busy]);
     table
 }
@@ -36,7 +34,7 @@ mod tests {
     use super::table;
 
     #[test]
-    fn an_accelerator_is_told_in_six_lines() {
+    fn an_accelerator_takes_six_lines() {
         let figures = AcceleratorFigures {
             device: "emulated:batch=64,queue=8,hash=4,compress=2".to_owned(),
             submissions: 1200,
@@ -50,7 +48,7 @@ mod tests {
             ..AcceleratorFigures::default()
         };
         let text = table(&figures).to_string();
-        for said in ["compress=2", "90% full", "88%", "20.0 KiB", "7", "25%", "50% of those"] {
+        for said in ["compress=2", "90% full", "88%", "20 KiB", "7", "25%", "50% of those"] {
             assert!(text.contains(said), "{said}: {text}");
         }
         assert_eq!(text.lines().count(), 6, "{text}");
