@@ -111,8 +111,20 @@ impl<T: Transport> Connection<T> {
     /// # Errors
     /// [`Hangup`] when the connection is aborted.
     pub fn wait_for_capacity(&self, request: &Request<T::Tag>) -> Result<(), Hangup> {
+        self.wait_for(|in_flight| in_flight.has_capacity_for(request, self.read_bytes_max))
+    }
+
+    /// Waits until no read is in flight: the writer has sent all replies.
+    ///
+    /// # Errors
+    /// [`Hangup`] when the connection is aborted.
+    pub fn wait_for_reads(&self) -> Result<(), Hangup> {
+        self.wait_for(|in_flight| in_flight.read_bytes == 0)
+    }
+
+    fn wait_for(&self, is_so: impl Fn(&Load) -> bool) -> Result<(), Hangup> {
         let mut state = self.state();
-        while !state.aborted && !state.in_flight.has_capacity_for(request, self.read_bytes_max) {
+        while !state.aborted && !is_so(&state.in_flight) {
             state.reader_waits = true;
             state = self.capacity_came.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.reader_waits = false;
