@@ -77,7 +77,7 @@ pub(crate) fn movable<'a>(
     frame.filter(|frame| frame::is_meant(frame, entry.pbn, check))
 }
 
-/// A frame of so many bytes has been stored at another place: what it was, and what it is.
+/// Counts a frame of this length that was moved; its lengths before and after.
 fn count_moved(core: &mut Core, length_bytes: u32, to: Pba) -> (u64, u64) {
     core.counters.chunks_moved += 1;
     core.counters.frame_bytes_moved += u64::from(to.length_bytes);

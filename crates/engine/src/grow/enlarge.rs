@@ -137,7 +137,7 @@ impl Enlarging {
 }
 
 impl Part for Enlarging {
-    /// Who waits for another geometry is in the core, but for whom one is being written for.
+    /// Fails the growth that is being written; the core has the wishes behind it.
     fn fail(&mut self, error: &RequestError) {
         if let Some(growth) = self.running.take() {
             growth.after.fail(error.clone());

@@ -108,7 +108,7 @@ impl TablesScrub {
         }
     }
 
-    /// Asks for the pages, neighbouring blocks as one read of at most so many.
+    /// Asks for the pages, neighbouring blocks as one read of `pages_max` pages at most.
     fn ask_for_runs(&mut self, running: &mut Running, pages_max: usize) {
         self.runs.clear();
         let mut first = 0;

@@ -164,7 +164,7 @@ impl StageClock {
         self.clock.map_or(0, |clock| (clock.ticks)())
     }
 
-    /// So many ticks in nanoseconds; 0 where nobody keeps time.
+    /// Converts ticks to nanoseconds; 0 where nobody keeps time.
     pub(crate) fn ns(&self, ticks: u64) -> u64 {
         self.clock.map_or(0, |clock| (clock.ns)(ticks))
     }

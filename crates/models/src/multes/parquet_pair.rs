@@ -102,14 +102,11 @@ fn pages(file: &[u8]) -> Vec<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::{Cut, METADATA_BYTES, overhead, values};
+    use crate::dice::Dice;
 
     fn noise(bytes: usize) -> Vec<u8> {
-        let mut state = 1_u64;
-        let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 56) as u8
-        };
-        (0..bytes).map(|_| next()).collect()
+        let mut dice = Dice::new(1);
+        (0..bytes).map(|_| dice.below(256) as u8).collect()
     }
 
     #[test]

@@ -68,6 +68,7 @@ fn residue(mut polynomial: u128) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{Rabin, WINDOW_BYTES};
+    use crate::dice::Dice;
 
     /// The last window alone decides: what came before has left the residue.
     #[test]
@@ -87,12 +88,8 @@ mod tests {
 
     #[test]
     fn chunks_have_about_the_length_that_was_asked_for() {
-        let mut state = 7_u64;
-        let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 56) as u8
-        };
-        let file: Vec<u8> = (0..1 << 20).map(|_| next()).collect();
+        let mut dice = Dice::new(7);
+        let file: Vec<u8> = (0..1 << 20).map(|_| dice.below(256) as u8).collect();
         for mean_bytes in [512, 1024] {
             let mean = file.len() / Rabin::new(mean_bytes).chunks(&file).len();
             assert!((mean_bytes..=mean_bytes * 5 / 4).contains(&mean), "{mean}");
