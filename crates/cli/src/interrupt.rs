@@ -79,8 +79,9 @@ impl Interrupt {
             let number = Arc::clone(&self.signal);
             let exit_code = i32::from(SIGNAL_EXIT_BASE) + signal;
             let is_impatience = Arc::clone(&self.is_impatience);
-            flag::register_conditional_shutdown(signal, exit_code, is_impatience)?;
+            // The number first: a signal between the two is heard by what is registered alone.
             flag::register_usize(signal, number, usize::try_from(signal).unwrap_or(0))?;
+            flag::register_conditional_shutdown(signal, exit_code, is_impatience)?;
         }
         Ok(())
     }
