@@ -2,7 +2,8 @@
 //! that waits for a server which was stopped ends on SIGTERM.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -60,7 +61,7 @@ fn a_command_that_waits_for_an_answer_that_does_not_come_ends_when_told_to() {
     let mut import = command(["import", &store, "v", &image]);
     let import = import.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // Before that a signal ends the command by itself, and nothing is cut off.
-    while !is_connected_to(&format!("{store}/control.sock")) {
+    while !has_a_socket_behind(&import, &image) {
         thread::sleep(Duration::from_millis(10));
     }
     kill_process(Pid::from_child(&import), Signal::TERM).unwrap();
@@ -72,8 +73,16 @@ fn a_command_that_waits_for_an_answer_that_does_not_come_ends_when_told_to() {
     assert_eq!(served.interrupt(), Some(0));
 }
 
-/// Whether the listener at `address` has a connection, by what the kernel lists: each has its name.
-fn is_connected_to(address: &str) -> bool {
-    let sockets = fs::read_to_string("/proc/net/unix").unwrap();
-    sockets.lines().filter(|socket| socket.ends_with(address)).count() > 1
+/// Whether a process has a socket that it made after it opened `path`: before that it listens for
+/// signals, and after that it connects. The kernel numbers descriptors from the lowest one.
+fn has_a_socket_behind(process: &Child, path: &str) -> bool {
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{}/fd", process.id())) else { return false };
+    let opened = descriptors.flatten().filter_map(|entry| {
+        let number: u32 = entry.file_name().to_str()?.parse().ok()?;
+        Some((number, fs::read_link(entry.path()).ok()?))
+    });
+    let opened: Vec<(u32, PathBuf)> = opened.collect();
+    let image = opened.iter().find(|(_, target)| target == Path::new(path));
+    let is_socket = |target: &Path| target.to_string_lossy().starts_with("socket:");
+    image.is_some_and(|(image, _)| opened.iter().any(|(at, of)| at > image && is_socket(of)))
 }
