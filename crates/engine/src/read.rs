@@ -22,6 +22,7 @@ pub(crate) mod read_ahead;
 pub(crate) mod reads;
 pub(crate) mod streams;
 
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use disk::AlignedBuf;
@@ -30,6 +31,7 @@ use format::pba_page::PbaEntry;
 use format::units::{Lba, Pba, Pbn, TreeId, VolumeId};
 use tables::{PageError, lba_pbn, pbn_pba, second_copies};
 
+use crate::core::invariant::Invariant;
 use crate::devices::Purpose;
 use crate::door::error::RequestError;
 use crate::door::outcome::{Piece, PiecePart, ReadPieces};
@@ -136,11 +138,8 @@ impl Engine {
     }
 
     fn resolve(&mut self, op: &ReadOp) -> Result<Resolved, PageError> {
-        let mut parts = self.buffered_parts(op);
-        let Some(stored) = parts.as_mut().map(|parts| stored_parts(parts)) else {
-            return Ok(Resolved::Waits);
-        };
-        let Some(parts) = parts else { return Ok(Resolved::Waits) };
+        let Some(parts) = self.buffered_parts(op) else { return Ok(Resolved::Waits) };
+        let stored = stored_parts(&parts);
         if stored.is_empty() {
             return Ok(Resolved::Parts(parts, Vec::new()));
         }
@@ -328,10 +327,13 @@ impl Engine {
         self.reads.next_read += 1;
         for (number, span) in spans.iter().enumerate() {
             let container = span.container;
-            self.core.placement.space.pin(container);
             let Some((zone, start_bytes)) = self.core.geometry.container_zone(container) else {
-                continue;
+                // Its stretches that are under way end in nothing.
+                self.core.violated(Invariant::ContainersKeepNumbers);
+                let stopped = self.core.stopped.clone().unwrap_or(RequestError::Closing);
+                return self.end_read(op, Err(stopped));
             };
+            self.core.placement.space.pin(container);
             let offset_bytes = start_bytes + u64::from(span.first_bytes);
             let length_bytes = (span.end_bytes - span.first_bytes) as usize;
             let purpose = Purpose::Frames { read, span: number, container };
@@ -357,7 +359,9 @@ impl Engine {
 
     /// One stretch of a read has come; None when the device did not give it.
     pub(crate) fn frames_ended(&mut self, read: u64, span: usize, buf: Option<AlignedBuf>) {
-        let Some(fetching) = self.reads.fetching.get_mut(&read) else { return };
+        // The engine has ended the read before its device did, or never began all of it.
+        let Entry::Occupied(mut entry) = self.reads.fetching.entry(read) else { return };
+        let fetching = entry.get_mut();
         fetching.spans_left -= 1;
         let suspects = fetching.spans[span].suspects(buf.as_ref());
         fetching.suspects.extend(suspects);
@@ -386,7 +390,7 @@ impl Engine {
         if fetching.spans_left > 0 {
             return;
         }
-        let Some(fetching) = self.reads.fetching.remove(&read) else { return };
+        let fetching = entry.remove();
         if !fetching.suspects.is_empty() {
             return self.read_copies(fetching.op, fetching.suspects);
         }

@@ -6,14 +6,22 @@
 pub(crate) enum Invariant {
     /// A container in use lies in a data zone, also when the store has grown or a zone is gone.
     ContainersKeepNumbers,
+    /// Each chunk that a group stores has a frame, in the same order.
+    FrameForEachStore,
+    /// A group is in the write buffer until it is applied, and is applied when it is the oldest.
+    GroupStaysUntilApplied,
     /// What collection moves finds the room that was counted for it.
     MoveFindsRoom,
     /// What comes was asked for by the one that waits for it.
     OnePending,
     /// The older of both roots finds the journal from where it begins.
     OlderRootKeepsJournal,
+    /// A look-up says something of each fingerprint that it was given.
+    OutcomeForEachCandidate,
     /// A page that was found here stays here until its pin is released.
     PinnedWhileRead,
+    /// What a write was promised is free when it is applied.
+    PromisedRoomIsThere,
     /// What comes for a step of a scrub was asked for by it, and its writes end once.
     ReadsCounted,
     /// A root is written when all that it counts in is durable and placed.

@@ -33,6 +33,7 @@ use mutants::mutant;
 use reduce::{ChunkBatch, Comparison, Image, Job, Known, KnownFrame};
 use tables::{PageError, Seen, pbn_pba};
 
+use crate::core::invariant::Invariant;
 use crate::devices::Purpose;
 use crate::duplicates::candidates::{Candidate, Compared, Outcome};
 use crate::duplicates::comparisons::{CompareJob, KnownRead, StoredFrames};
@@ -57,7 +58,10 @@ impl Engine {
         seen: &[Seen],
     ) -> Result<bool, PageError> {
         let candidates = self.candidates(fingerprints, seen);
-        let Some(group) = self.core.buffer.group_mut(id) else { return Ok(true) };
+        let Some(group) = self.core.buffer.group_mut(id) else {
+            self.core.violated(Invariant::GroupStaysUntilApplied);
+            return Ok(false);
+        };
         let mut due = Vec::new();
         group.compared.resize(candidates.len(), None);
         for (at, (slot, candidate)) in group.compared.iter_mut().zip(&candidates).enumerate() {
@@ -150,6 +154,7 @@ impl Engine {
         let (first_bytes, end_bytes) = (span.first_bytes, span.end_bytes);
         let slots: Vec<usize> = span.parts.iter().map(|part| part.at).collect();
         let Some((zone, start_bytes)) = place else {
+            self.core.violated(Invariant::ContainersKeepNumbers);
             return slots.into_iter().for_each(|at| self.end_comparison(group, at, None));
         };
         self.core.counters.comparison_reads += 1;
@@ -172,7 +177,7 @@ impl Engine {
     /// A stretch of a container has come; None when the device did not give it.
     pub(crate) fn known_frames_read(&mut self, read: u64, buf: Option<AlignedBuf>) {
         let Some(KnownRead { group, span, ticket }) = self.comparisons.end_read(read) else {
-            return;
+            return self.core.violated(Invariant::OnePending);
         };
         let Some(buf) = buf else {
             // Who reads these chunks is told. Here nothing is known of them, not even damage.
@@ -213,13 +218,18 @@ impl Engine {
                 _ => None,
             })
             .collect();
+        if chunks.len() != job.slots.len() {
+            self.core.violated(Invariant::OutcomeForEachCandidate);
+        }
         let tag = self.comparisons.begin_job(job);
         self.core.workers.submit(Job::Compare { tag, chunks, known });
     }
 
     /// Workers have compared some slots.
     pub(crate) fn compared(&mut self, tag: u64, comparisons: &[Comparison]) {
-        let Some(job) = self.comparisons.end_job(tag) else { return };
+        let Some(job) = self.comparisons.end_job(tag) else {
+            return self.core.violated(Invariant::OnePending);
+        };
         let CompareJob { group, slots, stored } = job;
         for (number, &at) in slots.iter().enumerate() {
             let comparison = comparisons.get(number).copied();

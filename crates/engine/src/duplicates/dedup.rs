@@ -18,6 +18,7 @@ use format::catalog::Dedup;
 use format::record::Change;
 
 use crate::control::SetDedup;
+use crate::core::invariant::Invariant;
 use crate::door::done::Done;
 use crate::door::outcome::VolumeInfo;
 use crate::engine::Engine;
@@ -57,8 +58,10 @@ impl Engine {
 
     /// Says so as it would be chosen now.
     pub(crate) fn mark_sought(&mut self, group: u64) {
+        let Some(group) = self.core.buffer.group_mut(group) else {
+            return self.core.violated(Invariant::GroupStaysUntilApplied);
+        };
         let seeking = &self.core.volumes.seeking;
-        let Some(group) = self.core.buffer.group_mut(group) else { return };
         if seeking.is_of_all() && !group.has_unindexed {
             return;
         }
@@ -87,7 +90,9 @@ impl Engine {
         if seeking.is_of_all() {
             return;
         }
-        let Some(group) = self.core.buffer.group(group) else { return };
+        let Some(group) = self.core.buffer.group(group) else {
+            return self.core.violated(Invariant::GroupStaysUntilApplied);
+        };
         // What writers keep from being looked for says nothing of what looking is worth.
         for (slot, plan) in group.slots().iter().zip(plans).filter(|(slot, _)| !slot.unindexed) {
             let Some(fingerprint) = &slot.fingerprint else { continue };

@@ -14,6 +14,7 @@ use format::pba_page::PbaEntry;
 use format::units::{CONTAINER_BYTES, ContainerId, Fingerprint, Pbn};
 use tables::{PageError, Seen, pbn_pba};
 
+use crate::core::invariant::Invariant;
 use crate::devices::Purpose;
 use crate::engine::Engine;
 use crate::pages::wanted::Wanted;
@@ -114,7 +115,9 @@ impl Engine {
 
     /// Remembers which chunks of a group were not seen at first sight.
     pub(crate) fn mark_far(&mut self, id: u64, seen: &[Seen]) {
-        let Some(group) = self.core.buffer.group_mut(id) else { return };
+        let Some(group) = self.core.buffer.group_mut(id) else {
+            return self.core.violated(Invariant::GroupStaysUntilApplied);
+        };
         let slots = group.slots_mut().iter_mut().filter(|slot| slot.sought_fingerprint().is_some());
         for (slot, _) in slots.zip(seen).filter(|(_, seen)| **seen == Seen::Missing) {
             slot.far = true;
@@ -176,7 +179,7 @@ impl Engine {
 
     fn read_directory(&mut self, container: ContainerId, sequence: u32, tail_bytes: u32) {
         let Some((zone, start_bytes)) = self.core.geometry.container_zone(container) else {
-            return;
+            return self.core.violated(Invariant::ContainersKeepNumbers);
         };
         if self.directories.reading || self.directories.entries_of_one_max() == 0 {
             return;

@@ -23,6 +23,7 @@ use format::frame;
 use format::units::{CONTAINER_BYTES, ContainerId, Pba, Pbn};
 use reduce::{FramePlace, Image, KnownFrame, frame_bytes_max};
 
+use crate::core::invariant::Invariant;
 use crate::devices::{Place, Purpose};
 use crate::door::outcome::FrameBytes;
 use crate::door::volume::VolumeShared;
@@ -193,7 +194,7 @@ impl Engine {
         let (container, first_bytes) = place;
         let sequence = self.core.state.containers.get(container).sequence;
         let Some((zone, start_bytes)) = self.core.geometry.container_zone(container) else {
-            return;
+            return self.core.violated(Invariant::ContainersKeepNumbers);
         };
         if self.core.is_closing || !self.ahead.begin(place, end_bytes, sequence) {
             return;

@@ -315,7 +315,7 @@ impl WriteBuffer {
             self.begin(Work::Slots(slots));
         }
         let Some(Group { id, stage, work: Work::Slots(slots), .. }) = self.groups.back_mut() else {
-            return;
+            unreachable!("the group that is open has slots: others are closed at once");
         };
         let next = SlotPlace::new(*id, slots.len());
         match self.newest.entry((volume, lba)) {
@@ -344,6 +344,7 @@ impl WriteBuffer {
     /// been fingerprinted.
     pub(crate) fn leave_unindexed(&mut self, volume: VolumeId, lbas: Range<u64>) {
         for lba in lbas {
+            // A hint: where it reaches nothing, the chunk is looked for as any other.
             let Some(place) = self.newest.get(&(volume, Lba(lba))).copied() else { continue };
             let Some(group) = self.group_mut(place.group()) else { continue };
             group.has_unindexed = true;
@@ -372,11 +373,12 @@ impl WriteBuffer {
             data.lay_over(chunk_bytes, part);
             self.put(volume, lba, data);
         }
-        if let Some(place) = self.newest.get(&(volume, lba)) {
-            let place = (place.group(), place.slot());
-            if !self.unfilled.contains(&place) {
-                self.unfilled.push(place);
-            }
+        let Some(place) = self.newest.get(&(volume, lba)) else {
+            unreachable!("what was put last of a chunk is the newest of it");
+        };
+        let place = (place.group(), place.slot());
+        if !self.unfilled.contains(&place) {
+            self.unfilled.push(place);
         }
     }
 

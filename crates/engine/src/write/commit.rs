@@ -12,6 +12,7 @@ use hashbrown::HashSet;
 use mutants::mutant;
 use tables::PageError;
 
+use crate::core::invariant::Invariant;
 use crate::engine::Engine;
 use crate::pages::wanted::Wanted;
 use crate::placement::room_of;
@@ -52,7 +53,10 @@ impl Engine {
         if self.core.devices.journal_is_behind() {
             return Ok(false);
         }
-        let Some(group) = self.core.buffer.groups.front() else { return Ok(false) };
+        let Some(group) = self.core.buffer.groups.front() else {
+            self.core.violated(Invariant::GroupStaysUntilApplied);
+            return Ok(false);
+        };
         match &group.work {
             Work::Slots(_) => self.commit_slots(),
             Work::Unmap { volume, first, end } => {
@@ -77,7 +81,10 @@ impl Engine {
         if self.core.placement.is_behind() || self.core.groups_wait_for_tables() {
             return Ok(false);
         }
-        let Some(group) = self.core.buffer.groups.pop_front() else { return Ok(false) };
+        let Some(group) = self.core.buffer.groups.pop_front() else {
+            self.core.violated(Invariant::GroupStaysUntilApplied);
+            return Ok(false);
+        };
         let mut maps = self.map_changes(group.slots());
         let outcome = self.try_commit_slots(&group, &mut maps);
         self.core.state.scratch.maps = self.core.state.scratch.emptied(maps);
@@ -96,6 +103,10 @@ impl Engine {
     ) -> Result<bool, PageError> {
         let stores = new_chunks(group);
         let heals = healed_chunks(group);
+        if stores.len() != group.frames_made() {
+            self.core.violated(Invariant::FrameForEachStore);
+            return Ok(false);
+        }
         if maps.len() * RUN_CHUNKS_MIN > group.slots().len() {
             self.core.state.touch_mapped(maps);
         }
@@ -110,7 +121,7 @@ impl Engine {
             return Ok(false);
         }
         if !self.core.placement.has_room(frame_bytes) {
-            // It was promised, and nobody else takes it.
+            self.core.violated(Invariant::PromisedRoomIsThere);
             return Ok(false);
         }
         let mut changes = std::mem::take(&mut self.core.state.scratch.changes);
@@ -123,7 +134,7 @@ impl Engine {
                 false => placement.place_all(bytes, new, &mut changes),
             };
             if placed.is_none() {
-                self.stop_writing(crate::door::error::RequestError::NoSpace);
+                self.core.violated(Invariant::PromisedRoomIsThere);
                 return Ok(false);
             }
         }
@@ -249,7 +260,9 @@ impl Engine {
 
     /// The oldest group has been applied: it leaves the write buffer.
     pub(crate) fn finish_group(&mut self) {
-        let Some(group) = self.core.buffer.pop_applied() else { return };
+        let Some(group) = self.core.buffer.pop_applied() else {
+            return self.core.violated(Invariant::GroupStaysUntilApplied);
+        };
         self.core.counters.groups += 1;
         // First less is promised, then the reservation ends: never the other way round.
         self.core.publish_space();

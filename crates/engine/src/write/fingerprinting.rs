@@ -5,6 +5,7 @@ use accelerator::{Batch, Verdict, batches};
 use format::units::Fingerprint;
 use reduce::{ChunkBatch, Job, Payload};
 
+use crate::core::invariant::Invariant;
 use crate::engine::Engine;
 use crate::geometry::fingerprinters;
 use crate::volumes::codecs::ChunkCodecs;
@@ -17,7 +18,9 @@ use crate::write::slot::{Slot, SlotData};
 impl Engine {
     /// Adds what fingerprints a group to `jobs`, which are handed in together.
     pub(super) fn send_to_fingerprint(&mut self, id: u64, jobs: &mut Vec<Job>) {
-        let Some(group) = self.core.buffer.group_mut(id) else { return };
+        let Some(group) = self.core.buffer.group_mut(id) else {
+            return self.core.violated(Invariant::GroupStaysUntilApplied);
+        };
         if !matches!(group.work, Work::Slots(_)) {
             group.stage = Stage::Applying;
             return;
@@ -55,7 +58,9 @@ impl Engine {
     ) {
         self.submission_ended(of);
         let (id, job) = untag(of);
-        let Some(group) = self.core.buffer.group_mut(id) else { return };
+        let Some(group) = self.core.buffer.group_mut(id) else {
+            return self.core.violated(Invariant::GroupStaysUntilApplied);
+        };
         let zeros = match group.offloaded.take() {
             Some(mut offloaded) => {
                 let zeros = offloaded.take_results(job, group.slots_mut(), made, payloads);
@@ -79,7 +84,9 @@ impl Engine {
     /// Submits a group's chunks in batches of one verdict.
     fn submit_group(&mut self, id: u64) {
         let Some(offload) = &mut self.offload else { return };
-        let Some(group) = self.core.buffer.group_mut(id) else { return };
+        let Some(group) = self.core.buffer.group_mut(id) else {
+            return self.core.violated(Invariant::GroupStaysUntilApplied);
+        };
         let mut guess = |data: &SlotData| match data {
             SlotData::Whole(chunk) => Some(offload.guess(chunk.bytes())),
             _ => None,

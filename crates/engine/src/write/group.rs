@@ -13,6 +13,7 @@ use mutants::mutant;
 use reduce::{ChunkRef, FrameEnd};
 use tables::{PageError, Seen};
 
+use crate::core::invariant::Invariant;
 use crate::door::error::RequestError;
 use crate::engine::Engine;
 use crate::pages::wanted::Wanted;
@@ -82,7 +83,10 @@ impl Engine {
 
     /// Completes a chunk; false while what is around it is unknown.
     fn fill_slot(&mut self, id: u64, at: usize) -> bool {
-        let Some(slot) = self.core.buffer.slot(id, at) else { return true };
+        let Some(slot) = self.core.buffer.slot(id, at) else {
+            self.core.violated(Invariant::GroupStaysUntilApplied);
+            return true;
+        };
         let SlotData::Partial(partial) = &slot.data else {
             // Written as a whole meanwhile: reads may have waited for the rest of it.
             self.reads.retry_parked();
@@ -150,7 +154,9 @@ impl Engine {
 
     /// The bytes around a partly written chunk are known (None: zeros).
     fn slot_filled(&mut self, id: u64, at: usize, base: Option<&[u8]>) {
-        let Some(data) = self.slot_data(id, at) else { return };
+        let Some(data) = self.slot_data(id, at) else {
+            return self.core.violated(Invariant::GroupStaysUntilApplied);
+        };
         match std::mem::replace(data, SlotData::Zeros) {
             SlotData::Partial(partial) => *data = SlotData::Whole(partial.fill(base)),
             whole => *data = whole,
@@ -275,6 +281,9 @@ impl Engine {
         hashes.clear();
         hashes.extend(fingerprints.iter().flatten().map(|one| self.core.state.hash.hash_of(one)));
         self.lookups.pending.touch_all(&hashes);
+        if hashes.len() != seen.len() {
+            self.core.violated(Invariant::OutcomeForEachCandidate);
+        }
         let mut sought = hashes.iter().zip(seen);
         let mut planned = Planned::nothing(fingerprints.len());
         for (at, fingerprint) in fingerprints.iter().enumerate() {
@@ -361,7 +370,9 @@ impl Engine {
 
     fn send_to_compress(&mut self, id: u64, plans: &[Plan]) {
         let compression = self.core.state.compression;
-        let Some(group) = self.core.buffer.group_mut(id) else { return };
+        let Some(group) = self.core.buffer.group_mut(id) else {
+            return self.core.violated(Invariant::GroupStaysUntilApplied);
+        };
         let room = plans.len().min(JOB_CHUNKS);
         let mut domains = self.core.volumes.domains.of_chunks();
         let mut codecs = ChunkCodecs::new(&self.core.state, &self.core.geometry);
@@ -420,6 +431,11 @@ struct Looked<'a> {
 }
 
 impl Group {
+    /// Frames that workers have made of its chunks.
+    pub(crate) fn frames_made(&self) -> usize {
+        self.frames.iter().flatten().map(|frames| frames.ends.len()).sum()
+    }
+
     /// The frame of a new chunk: its length, and its check.
     pub(crate) fn frame(&self, frame: usize) -> Option<(u32, FrameCheck)> {
         let frames = self.frames.get(frame / JOB_CHUNKS)?.as_ref()?;
