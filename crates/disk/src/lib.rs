@@ -102,5 +102,5 @@ pub use resident::rss_bytes;
 pub use retire::retire_zone_file;
 pub use retrying::{RetryPolicy, RetryingDisk};
 pub use sparse_file::taken_bytes;
-pub use undo::{UndoDisk, UndoError, UndoFile, UndoImage};
+pub use undo::{LongerView, UndoDisk, UndoError, UndoFile, UndoImage, zone_tail};
 pub use uring::UringDisk;

@@ -30,9 +30,11 @@ use crate::io::{Completion, Disk, Io, IoKind};
 use crate::undo::now::Now;
 
 mod going_back;
+mod longer;
 mod now;
 
 pub use self::going_back::{UndoError, UndoImage};
+pub use self::longer::{LongerView, zone_tail};
 
 /// Bytes of writes that are held at most.
 const HELD_BYTES_MAX: usize = 16 << 20;

@@ -4,9 +4,9 @@ use admin::{Control, GetStatus};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use disk::{CreateFilesError, LongerZone, UndoDisk, ZoneName};
+use disk::{CreateFilesError, Disk, FileError, LongerView, LongerZone, UndoDisk, ZoneName};
 use engine::{CheckReport, GivenUp, OpenError, Problem, RepairError, RepairReport};
-use format::units::Zone;
+use format::units::{BLOCK_BYTES, Zone};
 use serde::Serialize;
 
 use crate::args::CheckArgs;
@@ -61,7 +61,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), CliError> {
         return Err(CliError::ServedNoCheck { store: args.store.clone(), pid });
     }
     if let Some(file) = &args.undo {
-        return undo::take_back(args, file);
+        return undo::take_back(args, file, &mut Stages::default());
     }
     let (mut stages, mut longer) = (Stages::default(), Vec::new());
     let report = match check(args, &mut stages) {
@@ -149,21 +149,30 @@ fn repair(
     stages: &mut Stages,
     mut longer: Vec<LongerZone>,
 ) -> Result<Repaired, CliError> {
+    let mut short_journal = None;
     for problem in &report.problems {
-        if let Problem::ShortZone { zone, expected_bytes, .. } = problem {
+        let Problem::ShortZone { zone, expected_bytes, found_bytes } = problem else { continue };
+        let is_file = !disk::zone_is_device(&args.store, Zone::Journal, 1)?;
+        if is_journal(zone) && is_file && *found_bytes >= BLOCK_BYTES as u64 {
+            let bytes = disk::zone_length_bytes(&args.store, Zone::Journal, 1)?;
+            short_journal =
+                ShortJournal::of(report).map(|journal| ShortJournal { bytes, ..journal });
+        } else {
             longer.push(lengthen(&args.store, zone, *expected_bytes)?);
         }
     }
     let files = store::open_files(&args.store)?;
     let show = &mut |at: engine::CheckProgress| stages.show(at.stage, at.done, at.total);
-    let is_journal = |one: &&LongerZone| one.zone_name() == ZoneName(Zone::Journal).to_string();
+    let empty_journal = longer.iter().find(|one| is_journal(one.zone_name()));
+    let journal_from_bytes = short_journal.as_ref().map(|journal| journal.bytes);
     let given_up = GivenUp {
         zones: &args.without_zone,
         volumes: &args.without_volume,
-        journal_from_bytes: longer.iter().find(is_journal).map(LongerZone::before_bytes),
+        journal_from_bytes: journal_from_bytes.or(empty_journal.map(LongerZone::before_bytes)),
     };
-    let undo = undo::file_for(args, &longer)?;
-    let disk = Box::new(UndoDisk::new(files.disk, &undo));
+    let undo = undo::file_for(args, undo::short_files(&longer, journal_from_bytes))?;
+    let disk = ShortJournal::view(short_journal, &args.store, files.disk)?;
+    let disk = Box::new(UndoDisk::new(disk, &undo));
     let repaired = engine::repair_without(disk, &given_up, show);
     let undo_file = undo::kept(&undo);
     let report = repaired.inspect_err(|error| {
@@ -173,6 +182,10 @@ fn repair(
             cut_back(longer);
         }
     })?;
+    if let Some(journal) = short_journal {
+        // A store that somebody opens meanwhile is refused: its journal is short.
+        lengthen(&args.store, &ZoneName(Zone::Journal).to_string(), journal.whole_bytes)?;
+    }
     if report.lost_chunks > 0 {
         let remembered = ScrubRecord::load_to_change(&args.store).and_then(|mut record| {
             record.repaired(report.lost_chunks);
@@ -184,6 +197,42 @@ fn repair(
     }
     let left = check(args, stages)?.problems;
     Ok(Repaired { report, left, undo_file })
+}
+
+/// A journal whose file was cut short. That it is short tells of the records which went with its
+/// end, and nothing else does: so it is made longer when the repair has come to its end.
+#[derive(Copy, Clone, Debug)]
+struct ShortJournal {
+    /// Bytes of the file; of a report, whole blocks of it.
+    bytes: u64,
+    whole_bytes: u64,
+}
+
+impl ShortJournal {
+    /// A disk on which the journal, if it is short, is as long as it is going to be.
+    fn view(
+        short: Option<Self>,
+        store: &Path,
+        disk: Box<dyn Disk>,
+    ) -> Result<Box<dyn Disk>, FileError> {
+        let Some(journal) = short else { return Ok(disk) };
+        let tail = disk::zone_tail(store, &ZoneName(Zone::Journal).to_string())?;
+        Ok(Box::new(LongerView::new(disk, Zone::Journal, journal.whole_bytes, tail)))
+    }
+
+    /// The journal of a store that is as a repair left it when it was cut off; none if it is whole.
+    fn of(report: &CheckReport) -> Option<Self> {
+        report.problems.iter().find_map(|problem| match problem {
+            Problem::ShortZone { zone, expected_bytes, found_bytes } if is_journal(zone) => {
+                Some(Self { bytes: *found_bytes, whole_bytes: *expected_bytes })
+            }
+            _ => None,
+        })
+    }
+}
+
+fn is_journal(zone_name: &str) -> bool {
+    zone_name == ZoneName(Zone::Journal).to_string()
 }
 
 /// Whether an error says so.

@@ -3,7 +3,7 @@
 use disk::{Loss, MemoryDisk};
 use engine::{GivenUp, Problem, RepairReport, Zone, repair_without, structures};
 
-use crate::stand::{CHUNK, MIB, Opens, Wish, fresh};
+use crate::stand::{CHUNK, Looker, MIB, Opens, Wish, fresh};
 
 const WRITES: u64 = 12;
 
@@ -67,5 +67,29 @@ fn nothing_is_told_as_gone_with_what_no_record_was_written_to() {
     let volume = stand.client.volume("v").unwrap();
     for number in 0..WRITES {
         assert!(stand.read(&volume, number * CHUNK, CHUNK) == fresh(number, CHUNK), "{number}");
+    }
+}
+
+/// The file of a journal becomes longer when the repair has ended. Until then each repair is told
+/// that it is short, wherever the one before was killed, and says so.
+#[test]
+fn a_repair_that_was_killed_is_told_again_by_the_next() {
+    let (disk, records) = killed();
+    let cut = records[records.len() - 2].0;
+    let disk = disk.left_by_power_loss(0, Loss::None);
+    (cut..MIB).for_each(|at| disk.corrupt(Zone::Journal, at, |byte| *byte = 0));
+    let given_up = GivenUp { journal_from_bytes: Some(cut), ..GivenUp::default() };
+    let journal = disk.peek(Zone::Journal, 0, MIB as usize);
+    let (looker, left) = Looker::new(disk.clone());
+    let report = repair_without(Box::new(looker), &given_up, &mut |_| {}).unwrap();
+    assert!(report.short_journal, "{report:?}");
+    let left = std::mem::take(&mut *left.lock().unwrap());
+    assert!(left.len() > 5, "{} moments", left.len());
+    for (moment, left) in left.into_iter().chain([disk]).enumerate() {
+        // What was written to it would be lost, or be taken for what stood there.
+        assert!(left.peek(Zone::Journal, 0, MIB as usize) == journal, "moment {moment}");
+        let left = left.left_by_power_loss(0, Loss::All);
+        let again = repair_without(Box::new(left), &given_up, &mut |_| {}).unwrap();
+        assert!(again.short_journal, "moment {moment}: {again:?}");
     }
 }

@@ -4,8 +4,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use disk::{FileError, LongerZone, UndoFile, UndoImage, ZoneName};
+use format::units::Zone;
 use serde::{Serialize, Serializer};
 
+use super::{ShortJournal, Stages, check};
 use crate::args::CheckArgs;
 use crate::error::CliError;
 use crate::output;
@@ -25,13 +27,18 @@ struct Undone<'a> {
     undone: &'a Path,
 }
 
-/// Makes the file for what a repair overwrites that has made some files longer.
-pub(super) fn file_for(args: &CheckArgs, longer: &[LongerZone]) -> Result<UndoFile, CliError> {
+/// Files that a repair has made longer, and the journal if it is about to, with their bytes before.
+pub(super) fn short_files(longer: &[LongerZone], journal_bytes: Option<u64>) -> Vec<(Zone, u64)> {
     let zone = |one: &LongerZone| {
         let ZoneName(zone) = ZoneName::of_file(one.zone_name())?;
         Some((zone, one.before_bytes()))
     };
-    let short: Vec<_> = longer.iter().filter_map(zone).collect();
+    let journal = journal_bytes.map(|bytes| (Zone::Journal, bytes));
+    longer.iter().filter_map(zone).chain(journal).collect()
+}
+
+/// Makes the file for what a repair overwrites that makes these files longer.
+pub(super) fn file_for(args: &CheckArgs, short: Vec<(Zone, u64)>) -> Result<UndoFile, CliError> {
     if let Some(path) = &args.undo_file {
         return Ok(UndoFile::create(path, short)?);
     }
@@ -70,11 +77,20 @@ pub(super) fn way_back(store: &Path, file: &Path) -> String {
 }
 
 /// Takes the repair back that wrote this file.
-pub(super) fn take_back(args: &CheckArgs, path: &Path) -> Result<(), CliError> {
+pub(super) fn take_back(
+    args: &CheckArgs,
+    path: &Path,
+    stages: &mut Stages,
+) -> Result<(), CliError> {
     let image = UndoImage::read(path)?;
-    let mut files = store::open_files(&args.store)?;
-    image.go_back(&mut *files.disk)?;
-    drop(files);
+    // A repair that was cut off may have left the journal as short as it was.
+    let may_be_short = image.short().iter().any(|(zone, _)| *zone == Zone::Journal);
+    let found = may_be_short.then(|| check(args, stages).ok()).flatten();
+    let short_journal = found.as_ref().and_then(ShortJournal::of);
+    let files = store::open_files(&args.store)?;
+    let mut disk = ShortJournal::view(short_journal, &args.store, files.disk)?;
+    image.go_back(&mut *disk)?;
+    drop(disk);
     for (zone, before_bytes) in image.short() {
         disk::shorten_zone(&args.store, &ZoneName(*zone).to_string(), *before_bytes)?;
     }
