@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use lab::{
-    Broken, Failure, Look, ObjectPlan, Plan, ReplicaPlan, Script, Simulation, fullness, go_back,
-    lose_directories, schedules,
+    Broken, DamageTable, Failure, Look, ObjectPlan, Plan, ReplicaPlan, Script, Simulation,
+    fullness, go_back, lose_directories, schedules,
 };
 use mutants::Mutant;
 
@@ -25,7 +25,7 @@ const SEEDS_MAX: u64 = 12;
 /// Only seeds from 16 on are of stores that compare bytes; what `Shape::uses_new_things` says so of
 /// knows vectors, hints, reservations and copies between volumes; `Shape::has_codecs` says which
 /// know codecs of volumes.
-const TRIED_FIRST: [(Mutant, u64); 24] = [
+const TRIED_FIRST: [(Mutant, u64); 26] = [
     (Mutant::WritesRootBeforeRecords, 3),
     (Mutant::WritesRootUnplaced, 17),
     (Mutant::ComparesNothing, 16),
@@ -50,9 +50,13 @@ const TRIED_FIRST: [(Mutant, u64); 24] = [
     (Mutant::HidesMixture, 16),
     (Mutant::TakesNothingBack, 15),
     (Mutant::EndsBeforeFilled, 34),
+    (Mutant::TellsLossShort, 2),
+    (Mutant::RepairsAroundJournal, 2),
 ];
 /// Writes for each crash point that runs of buckets look at.
 const OBJECTS_ONE_IN: u64 = 6;
+/// Hits on stores that a seed stands for.
+const HITS: u64 = 60;
 /// Requests of each life of a store.
 const STEPS: u64 = 60;
 
@@ -175,6 +179,8 @@ enum Ran {
     Objects(u64),
     /// Of a bucket on two stores.
     Replicas(u64),
+    /// Of hits on stores.
+    Damage(u64),
 }
 
 impl Ran {
@@ -190,6 +196,7 @@ impl Ran {
                 let run = ReplicaPlan::of_seed(seed).run();
                 run.map_err(|broken| Failure { broken, life: 0, request: 0, aside: None })
             }),
+            Self::Damage(seed) => failure_of_hits(seed),
         }
     }
 }
@@ -221,6 +228,8 @@ enum Way {
     Objects,
     /// By seeds of buckets on two stores.
     Replicas,
+    /// By seeds of hits on stores.
+    Damage,
     /// By a schedule.
     Schedule(Script, Look),
     /// By a store that is made so that the mutant does harm.
@@ -251,6 +260,10 @@ impl Way {
             Mutant::PromisesReserve => (fullness::script_of_seed(1), Look::Nowhere),
             Mutant::ReusesPbnAtOnce => return Self::Store(go_back),
             Mutant::SkipsMending => return Self::Store(lose_directories),
+            Mutant::RepairsWithoutLabel
+            | Mutant::RepairsOneRoot
+            | Mutant::TellsLossShort
+            | Mutant::RepairsAroundJournal => return Self::Damage,
             Mutant::ForgetsIntent
             | Mutant::FreesBeforeTrim
             | Mutant::ReleasesLogEarly
@@ -279,6 +292,7 @@ impl Way {
             Self::Seeds => return by_seeds(mutant, allowed, Ran::Seed),
             Self::Objects => return by_seeds(mutant, allowed, Ran::Objects),
             Self::Replicas => return by_seeds(mutant, allowed, Ran::Replicas),
+            Self::Damage => return by_seeds(mutant, allowed, Ran::Damage),
             Self::Schedule(script, look) => {
                 failure_of(0, || Simulation::of_script(script, look).and_then(Simulation::run))
             }
@@ -294,6 +308,17 @@ impl Way {
             }),
         };
         Hunt { found, ran: Vec::new() }
+    }
+}
+
+/// What is wrong with stores that are hit, if anything is.
+fn failure_of_hits(seed: u64) -> Option<Found> {
+    match DamageTable::first_failure(seed, HITS) {
+        Ok(failure) => failure.map(|said| Found { seed, check: "damage", said }),
+        Err(reason) => {
+            println!("no store could be made: {reason}");
+            None
+        }
     }
 }
 

@@ -69,6 +69,14 @@ pub enum Mutant {
     ForgetsLabelAtOpening,
     /// An opening does not write the label of the root that it goes on from.
     TrustsLabelAtOpening,
+    /// A repair names the block of a label in its roots, and writes no label there.
+    RepairsWithoutLabel,
+    /// A repair writes one root, and leaves the other one as it was.
+    RepairsOneRoot,
+    /// A repair does not say what the records changed that it leaves out.
+    TellsLossShort,
+    /// After a repair the journal goes on with the number of the first record that was left out.
+    RepairsAroundJournal,
     /// A page leaves the cache while it is being written.
     DropsPageBeingWritten,
     /// The space promised to a write is never given back.
@@ -221,7 +229,7 @@ pub enum Mutant {
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 98] = [
+    pub const ALL: [Self; 102] = [
         Self::AnswersFlushUnsynced,
         Self::SkipsDataSync,
         Self::WritesRootUnsynced,
@@ -246,6 +254,10 @@ impl Mutant {
         Self::ReusesLabelAtOnce,
         Self::ForgetsLabelAtOpening,
         Self::TrustsLabelAtOpening,
+        Self::RepairsWithoutLabel,
+        Self::RepairsOneRoot,
+        Self::TellsLossShort,
+        Self::RepairsAroundJournal,
         Self::DropsPageBeingWritten,
         Self::KeepsPromise,
         Self::PromisesReserve,

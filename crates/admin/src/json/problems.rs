@@ -119,6 +119,14 @@ enum ProblemForm {
         count: u64,
         bytes: u64,
     },
+    UnreadRecords {
+        first_sequence: u64,
+        last_sequence: u64,
+        count: u64,
+    },
+    GoneVolume {
+        volume: String,
+    },
     HiddenChunks {
         volume: String,
         lba: u64,

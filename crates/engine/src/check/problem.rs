@@ -109,6 +109,18 @@ pub enum Problem {
     )]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]
     OlderChunks { volume: String, lba: u64, count: u64, bytes: u64 },
+    /// Records are not applied, and cannot be read to say what they changed.
+    #[error(
+        "of the journal's records {first_sequence} to {last_sequence}, which are not applied, \
+         {count} cannot be read: nothing says which chunks they changed, and any chunk of any \
+         volume may be older"
+    )]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    UnreadRecords { first_sequence: u64, last_sequence: u64, count: u64 },
+    /// What records meant that are not applied: this volume is not there.
+    #[error("volume {volume} is gone: the record of the journal that made it is not applied")]
+    #[expect(missing_docs, reason = "the sentence above says what each field is")]
+    GoneVolume { volume: String },
     /// A container could not be read at all.
     #[error("container {container} cannot be read")]
     #[expect(missing_docs, reason = "the sentence above says what each field is")]

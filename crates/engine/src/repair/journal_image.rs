@@ -194,9 +194,14 @@ impl JournalImage {
 
     /// Records behind the end that cannot be applied; none where the end is the journal's own.
     pub(crate) fn lost_records(&self) -> u64 {
-        let last = self.behind.last_sequence.max(self.behind.durable_sequence);
         let may_be_lost = self.is_damaged() || self.is_cut_short;
-        if may_be_lost { (last + 1).saturating_sub(self.end.sequence) } else { 0 }
+        if may_be_lost { (self.last_sequence() + 1).saturating_sub(self.end.sequence) } else { 0 }
+    }
+
+    /// The last record that there is known to have been, applied or not.
+    pub(crate) fn last_sequence(&self) -> u64 {
+        let before_end = self.end.sequence.saturating_sub(1);
+        self.behind.last_sequence.max(self.behind.durable_sequence).max(before_end)
     }
 }
 

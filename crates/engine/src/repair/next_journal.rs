@@ -11,6 +11,7 @@ use format::record::Settled;
 use format::root::JournalPosition;
 use format::units::Zone;
 use journal::{JournalWrite, Writer};
+use mutants::mutant;
 
 use crate::devices::Devices;
 use crate::open::open_error::OpenError;
@@ -35,7 +36,8 @@ impl NextJournal {
         let last = journals.map(|journal| journal.end.sequence.max(journal.behind.last_sequence));
         let sequence = last.max().unwrap_or(0) + 1;
         if !is_lost {
-            let offset_bytes = base.journal.end.offset_bytes;
+            let JournalPosition { offset_bytes, sequence: left_out, .. } = base.journal.end;
+            let sequence = if mutant!(RepairsAroundJournal) { left_out } else { sequence };
             let position = JournalPosition { sequence, offset_bytes, previous_crc: 0 };
             return Ok(Self { position, first: Vec::new() });
         }

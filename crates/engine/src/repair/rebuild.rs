@@ -21,6 +21,7 @@ use format::units::{
     BlockPtr, CONTAINER_BYTES, ContainerId, PageId, Pba, Pbn, TreeId, TreeRoot, VolumeId, Zone,
 };
 use format::{BLOCK_BYTES, catalog, map_page};
+use mutants::mutant;
 use tables::BuiltTable;
 
 use crate::check::problem::CheckProgress;
@@ -392,7 +393,7 @@ impl<'a> Rebuild<'a> {
 
     /// Writes the label of the second of the roots that come, whose first one leads to the same.
     fn write_label(&mut self, first: &Root) -> Result<(), IoError> {
-        if first.label == 0 {
+        if first.label == 0 || mutant!(RepairsWithoutLabel) {
             return Ok(());
         }
         let root = Root { generation: first.generation + 1, ..first.clone() };
@@ -405,7 +406,7 @@ impl<'a> Rebuild<'a> {
         for &block in bad_copies {
             self.write_block(block, &geometry.encode())?;
         }
-        for _ in 0..2 {
+        for _ in 0..if mutant!(RepairsOneRoot) { 1 } else { 2 } {
             self.write_block(root_block(root.generation), &root.encode(geometry.uuid))?;
             self.reads.devices.sync_now(Zone::Superblock)?;
             root.generation += 1;

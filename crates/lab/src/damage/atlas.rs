@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 use disk::MemoryDisk;
 use engine::{Structure, Zone};
 use format::page::{Page, PageId};
-use format::record::{Change, decode_header, verify_body};
+use format::record::Change;
 use format::superblock::Geometry;
 use format::units::{CONTAINER_BYTES, Pba, Pbn, TreeId};
 use format::{BLOCK_BYTES, map_page, pba_page};
+
+use crate::damage::recorded::changes;
 
 /// Where a structure begins.
 type At = (Zone, u64);
@@ -168,12 +170,6 @@ fn placed(page: &Page, place: impl Fn(Pba) -> Option<At>) -> impl Iterator<Item 
         let entry = pba_page::get(page, slot)?;
         Some((Pbn(first + slot as u64), place(entry.pba)?))
     })
-}
-
-fn changes(record: &[u8]) -> Vec<Change> {
-    let body = decode_header(record).and_then(|header| verify_body(&header, record));
-    let changes = body.map(|body| format::record::Changes::new(body).map_while(Result::ok));
-    changes.map(Iterator::collect).unwrap_or_default()
 }
 
 fn stored_at(change: Change) -> Option<Pba> {

@@ -32,6 +32,8 @@ pub(crate) enum Blow {
     Unreadable,
     /// Its block and another one have changed places.
     Swap,
+    /// The whole file is as it was at an earlier moment.
+    OlderZone,
 }
 
 /// Damage to a store.
@@ -48,15 +50,13 @@ pub(crate) struct Hit {
     seed: u64,
 }
 
-/// What the damaged bytes meant.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Meaning {
-    /// Nothing: no byte changed, or none that belongs to a structure.
-    None,
-    /// A structure that something durable proves.
-    Proven,
-    /// Only what the last sync before a crash wrote.
-    Unproven,
+/// What the bytes meant that are not what they were.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Touched {
+    /// Structures that something durable proves.
+    pub(crate) proven: bool,
+    /// What the last sync before a crash wrote.
+    pub(crate) unproven: bool,
 }
 
 impl Hit {
@@ -67,9 +67,12 @@ impl Hit {
         kinds.sort_unstable();
         kinds.dedup();
         let seed = dice.roll();
-        let blow = match dice.below(20) {
-            0 => Blow::Truncate,
-            1..8 => Blow::Zero,
+        let blow = match dice.below(24) {
+            0 | 1 => Blow::Truncate,
+            2..8 => Blow::Zero,
+            8 | 9 => Blow::Older,
+            10 | 11 => Blow::Swap,
+            12 => Blow::OlderZone,
             _ => Blow::Flip,
         };
         if dice.once_in(10) {
@@ -79,6 +82,9 @@ impl Hit {
         let of_kind: Vec<&Structure> =
             sample.structures.iter().filter(|structure| structure.kind == kind).collect();
         let aim = of_kind[dice.below(of_kind.len() as u64) as usize];
+        if matches!(blow, Blow::Older | Blow::Swap | Blow::OlderZone) {
+            return Self::on(aim, &of_kind, blow, dice);
+        }
         let (start, length) = (aim.offset_bytes, aim.length_bytes);
         let span = 1 + match dice.below(3) {
             0 => 0,
@@ -128,7 +134,7 @@ impl Hit {
                 let at = start + dice.below(length);
                 (at, start + length - at)
             }
-            Blow::Older | Blow::Unreadable | Blow::Swap => {
+            Blow::Older | Blow::Unreadable | Blow::Swap | Blow::OlderZone => {
                 ((start + dice.below(length)) / BLOCK_BYTES * BLOCK_BYTES, BLOCK_BYTES)
             }
         };
@@ -151,59 +157,46 @@ impl Hit {
 
     /// Bytes that are damaged.
     fn range(&self, sample: &Sample) -> Range<u64> {
-        let end = match self.blow {
-            Blow::Truncate => zone_bytes(sample, self.zone),
-            _ => self.offset_bytes + self.length_bytes,
-        };
-        self.offset_bytes..end
-    }
-
-    /// What the bytes meant that are not what they were.
-    pub(crate) fn meaning(&self, sample: &Sample) -> Meaning {
-        match (self.shortens() || self.touches(sample, true), self.touches(sample, false)) {
-            (true, _) => Meaning::Proven,
-            (false, true) => Meaning::Unproven,
-            (false, false) => Meaning::None,
+        match self.blow {
+            Blow::Truncate => self.offset_bytes..zone_bytes(sample, self.zone),
+            Blow::OlderZone => 0..zone_bytes(sample, self.zone),
+            _ => self.offset_bytes..self.offset_bytes + self.length_bytes,
         }
     }
 
-    /// Whether a byte changes of what nothing proves.
-    pub(crate) fn touches_unproven(&self, sample: &Sample) -> bool {
-        self.touches(sample, false)
-    }
-
-    /// Whether records are gone from a proven one on to the last: nothing behind them is left to
-    /// say that they were there.
-    pub(crate) fn ends_journal(&self, sample: &Sample) -> bool {
-        self.zone == Zone::Journal && self.touches(sample, true) && self.touches(sample, false)
-    }
-
-    fn touches(&self, sample: &Sample, proven: bool) -> bool {
-        let range = self.range(sample);
-        let wanted =
-            |structure: &&Structure| structure.zone == self.zone && structure.proven == proven;
-        sample.structures.iter().filter(wanted).any(|structure| {
-            let start = structure.offset_bytes.max(range.start);
-            let end = (structure.offset_bytes + structure.length_bytes).min(range.end);
-            start < end && self.changes(sample, start, end)
-        })
+    /// What was hit, if this is the store after it.
+    pub(crate) fn touched(&self, sample: &Sample, disk: &MemoryDisk) -> Touched {
+        let other = self.other_bytes..self.other_bytes + BLOCK_BYTES;
+        let other = (self.blow == Blow::Swap).then_some(other);
+        let ranges: Vec<Range<u64>> = std::iter::once(self.range(sample)).chain(other).collect();
+        let differs = |structure: &Structure| {
+            ranges.iter().any(|range| {
+                let start = structure.offset_bytes.max(range.start);
+                let end = (structure.offset_bytes + structure.length_bytes).min(range.end);
+                let bytes = |of: &MemoryDisk| of.peek(self.zone, start, (end - start) as usize);
+                start < end && bytes(disk) != bytes(&sample.disk)
+            })
+        };
+        let any = |proven: bool| {
+            let of_zone = sample.structures.iter().filter(|of| of.zone == self.zone);
+            of_zone.filter(|of| of.proven == proven).any(differs)
+        };
+        Touched { proven: self.shortens() || any(true), unproven: any(false) }
     }
 
     /// Whether the slot of a root may hold one afterwards that was written long before.
     pub(crate) fn brings_a_root_back(&self) -> bool {
-        self.aim == "root" && matches!(self.blow, Blow::Older | Blow::Swap)
+        self.zone == Zone::Superblock
+            && matches!(self.blow, Blow::Older | Blow::Swap | Blow::OlderZone)
+    }
+
+    /// Where the journal's file ends now, if it was cut short.
+    pub(crate) fn journal_from_bytes(&self) -> Option<u64> {
+        (self.shortens() && self.zone == Zone::Journal).then_some(self.offset_bytes)
     }
 
     pub(crate) fn shortens(&self) -> bool {
         self.blow == Blow::Truncate
-    }
-
-    fn changes(&self, sample: &Sample, start: u64, end: u64) -> bool {
-        let before = sample.disk.peek(self.zone, start, (end - start) as usize);
-        match self.blow {
-            Blow::Flip => true,
-            _ => before.iter().any(|&byte| byte != 0),
-        }
     }
 
     /// Damages a copy of the store.
@@ -222,6 +215,11 @@ impl Hit {
                 let moment = self.seed % sample.earlier.len() as u64;
                 let bytes = sample.earlier[moment as usize].peek(self.zone, range.start, BLOCK);
                 put(disk, self.zone, range.start, &bytes);
+            }
+            Blow::OlderZone => {
+                let moment = self.seed % sample.earlier.len() as u64;
+                let earlier = &sample.earlier[moment as usize];
+                write(disk, self.zone, range, |at, length| earlier.peek(self.zone, at, length));
             }
             Blow::Unreadable => {
                 let (zone, offset_bytes) = (self.zone, self.offset_bytes);
@@ -298,11 +296,22 @@ fn zero(disk: &MemoryDisk, zone: Zone, range: Range<u64>) {
     for at in (range.start..first).chain(last..range.end) {
         disk.corrupt(zone, at, |byte| *byte = 0);
     }
+    write(disk, zone, first..last, |_, length| vec![0; length]);
+}
+
+/// Writes whole blocks, durably.
+fn write(
+    disk: &MemoryDisk,
+    zone: Zone,
+    range: Range<u64>,
+    bytes_at: impl Fn(u64, usize) -> Vec<u8>,
+) {
     let mut disk = disk.clone();
     let mut done = Vec::new();
     let piece_bytes = 1 << 20;
-    for at in (first..last).step_by(piece_bytes) {
-        let buf = AlignedBuf::new_zeroed((last - at).min(piece_bytes as u64) as usize);
+    for at in range.clone().step_by(piece_bytes) {
+        let length_bytes = (range.end - at).min(piece_bytes as u64) as usize;
+        let buf = AlignedBuf::padded(&bytes_at(at, length_bytes));
         let kind = IoKind::Write { buf: buf.into(), durable: false };
         disk.submit(Io { zone, offset_bytes: at, kind, tag: 0 });
     }

@@ -16,6 +16,14 @@ const PROBLEMS_TOLD: usize = 4;
 pub(crate) struct Named {
     pub(crate) lost: BTreeSet<Place>,
     pub(crate) hidden: BTreeSet<Place>,
+    /// Those that may be older, since records that changed them are not applied.
+    pub(crate) older: BTreeSet<Place>,
+    /// Volumes that such records made.
+    gone: BTreeSet<usize>,
+    /// Whether there are records that say neither.
+    has_unread: bool,
+    /// Whether nobody knows what was flushed behind the last record.
+    pub(crate) has_lost_end: bool,
     /// Everything else, in sentences.
     pub(crate) problems: Vec<Problem>,
     /// Whether records that are there are said not to be applied.
@@ -24,10 +32,15 @@ pub(crate) struct Named {
 
 impl Named {
     pub(crate) fn of(report: CheckReport) -> Self {
+        Self::of_problems(report.problems)
+    }
+
+    pub(crate) fn of_problems(problems: Vec<Problem>) -> Self {
         let mut named = Self::default();
-        for problem in report.problems {
+        for problem in problems {
             let cuts = matches!(problem, Problem::Journal { .. } | Problem::CutJournal { .. });
             named.cuts |= cuts;
+            named.has_lost_end |= matches!(problem, Problem::ShortJournal { .. });
             match &problem {
                 Problem::LostChunks { volume, lba, count, .. } => {
                     named.lost.extend(places(volume, *lba..lba + count));
@@ -35,11 +48,25 @@ impl Named {
                 Problem::HiddenChunks { volume, lba, count, .. } => {
                     named.hidden.extend(places(volume, *lba..lba + count));
                 }
-                Problem::OlderChunks { .. } => (), // It goes with the record that is named as cut.
+                // These go with the record that is named as cut.
+                Problem::OlderChunks { volume, lba, count, .. } => {
+                    named.older.extend(places(volume, *lba..lba + count));
+                }
+                Problem::GoneVolume { volume } => named.gone.extend(number_of(volume)),
+                Problem::UnreadRecords { .. } => named.has_unread = true,
                 _ => named.problems.push(problem),
             }
         }
         named
+    }
+
+    /// Whether it is said that a chunk may not hold what was flushed last; `unread` is what records
+    /// changed that cannot be read.
+    pub(crate) fn tells_of(&self, place: &Place, unread: &BTreeSet<Place>) -> bool {
+        [&self.lost, &self.hidden, &self.older].iter().any(|named| named.contains(place))
+            || self.gone.contains(&place.0)
+            || self.has_lost_end
+            || self.has_unread && unread.contains(place)
     }
 
     pub(crate) fn is_clean(&self) -> bool {
@@ -61,8 +88,13 @@ impl fmt::Display for Named {
     }
 }
 
+/// Number of a volume; none of a snapshot.
+fn number_of(volume: &str) -> Option<usize> {
+    volume.strip_prefix('v')?.parse().ok()
+}
+
 fn places(volume: &str, lbas: Range<u64>) -> impl Iterator<Item = Place> {
-    let number = volume.trim_start_matches('v').parse().unwrap_or(usize::MAX);
+    let number = number_of(volume).unwrap_or(usize::MAX);
     lbas.map(move |lba| (number, lba))
 }
 

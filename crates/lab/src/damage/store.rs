@@ -1,5 +1,8 @@
 //! Stores to be damaged: made by the real engine, with an oracle of every version of every chunk.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use disk::{Loss, MemoryDisk};
 use engine::{
     Codec, Compression, CreateOptions, NewVolume, OpenVolume, SnapshotRequest, Structure, Zone,
@@ -7,6 +10,7 @@ use engine::{
 };
 
 use crate::damage::driver::Driver;
+use crate::damage::recorded::{Recorded, records};
 use crate::damage::truth::{Place, Truth, VOLUME_CHUNKS, VOLUMES, content, volume_name};
 use crate::dice::Dice;
 use crate::oracle::CHUNK_BYTES;
@@ -24,6 +28,9 @@ pub(crate) struct Sample {
     /// The disk as it was at earlier moments.
     pub(crate) earlier: Vec<MemoryDisk>,
     pub(crate) zones: Vec<(Zone, u64)>,
+    pub(crate) kind: Kind,
+    /// What each record changed.
+    records: Vec<Recorded>,
 }
 
 /// What kind of store.
@@ -40,6 +47,14 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// How a table calls stores that ended so.
+    pub(crate) fn end(self) -> &'static str {
+        match self {
+            Self::Closed | Self::Compacted => "closed",
+            Self::Dirty | Self::CompactedDirty => "killed",
+        }
+    }
+
     /// The domain of a volume: in half of the stores each is in another one. What they write is
     /// partly the same, so there are frames that differ in their domains and PBNs only.
     fn domain_of(self, volume: usize) -> Option<String> {
@@ -203,7 +218,19 @@ impl Sample {
         };
         let structures =
             structures(Box::new(disk.restart(seed))).map_err(|error| error.to_string())?;
-        Ok(Self { disk, structures, truth: maker.truth, earlier, zones })
+        let numbers = (0..).zip(&maker.volumes).map(|(number, volume)| (volume.id(), number));
+        let records = records(&disk, &structures, &numbers.collect());
+        Ok(Self { disk, structures, truth: maker.truth, earlier, zones, kind, records })
+    }
+
+    /// Chunks that records changed which are not what they were, if this is the store now.
+    pub(crate) fn unread(&self, disk: &MemoryDisk) -> BTreeSet<Place> {
+        let differs = |record: &&Recorded| {
+            let Range { start, end } = record.range;
+            let bytes = |of: &MemoryDisk| of.peek(Zone::Journal, start, (end - start) as usize);
+            bytes(disk) != bytes(&self.disk)
+        };
+        self.records.iter().filter(differs).flat_map(Recorded::places).collect()
     }
 
     /// A copy to be damaged.

@@ -184,6 +184,33 @@ impl Truth {
             || self.doubted.contains_key(&place)
     }
 
+    /// Chunks that do not hold what was flushed last, nor anything later, and those of volumes that
+    /// are not there.
+    pub(crate) fn older(&self, reading: &Reading) -> BTreeSet<Place> {
+        let is_later = |place: &Place, number: u64| {
+            let versions = self.versions.get(place).map_or(&[][..], Vec::as_slice);
+            versions.iter().any(|(effect, of)| *effect > self.flushed && *of == number)
+        };
+        let is_older = |(place, number): &&(Place, u64)| {
+            self.at(*place, self.flushed) != *number
+                && !is_later(place, *number)
+                && !self.doubted.contains_key(place)
+        };
+        let read = reading.held.iter().filter(is_older).map(|(place, _)| *place);
+        let is_gone = |volume: &usize| {
+            self.made.get(volume).is_some_and(|made| *made <= self.flushed)
+                && !reading.there.contains(volume)
+        };
+        let of_gone = self.versions.keys().filter(|place| is_gone(&place.0)).copied();
+        read.chain(of_gone.filter(|place| self.at(*place, self.flushed) != 0)).collect()
+    }
+
+    /// Whether nothing durable says that what a chunk holds was flushed.
+    pub(crate) fn is_unproven(&self, place: &Place) -> bool {
+        let versions = self.versions.get(place).map_or(&[][..], Vec::as_slice);
+        versions.iter().any(|(effect, _)| (self.proven + 1..=self.flushed).contains(effect))
+    }
+
     /// Reads every chunk: one cut, not below the floor, must explain all of them.
     pub(crate) fn read_all(&self, driver: &mut Driver, floor: Floor) -> Reading {
         let mut reading = Reading::default();

@@ -40,7 +40,7 @@ use crate::damage::named::{Named, is_of_tables};
 use crate::damage::pair::{Pair, blow};
 use crate::damage::store::{KINDS, Sample, copy_of};
 use crate::damage::truth::{Floor, Place, Reading, Truth, volume_name};
-use crate::damage::{DamageTable, Fate, must_name_a_structure};
+use crate::damage::{DamageTable, Fate, must_name_a_structure, samples};
 use crate::dice::Dice;
 
 /// Of a pair that goes wrong so many failures are told.
@@ -68,9 +68,7 @@ impl DamageTable {
         numbers: Range<u64>,
         mut progress: impl FnMut(u64),
     ) -> Result<Self, String> {
-        let samples: Result<Vec<Sample>, String> =
-            (0..).zip(KINDS).map(|(number, kind)| Sample::make(kind, seed + number)).collect();
-        let samples = samples?;
+        let samples = samples(seed)?;
         let atlases: Vec<Atlas> =
             samples.iter().map(|sample| Atlas::of(&sample.disk, &sample.structures)).collect();
         let mut table = Self::default();
@@ -98,6 +96,7 @@ impl DamageTable {
                 *table.refusals.entry(refusal).or_default() += 1;
             }
             fate.count(table.rows.entry(pair.name()).or_default());
+            fate.count(table.ends.entry(sample.kind.end()).or_default());
             progress(number + 1);
         }
         Ok(table)
