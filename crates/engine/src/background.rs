@@ -1,6 +1,7 @@
 //! What is beside the way of every request: background work, sleep, and the clock that tells all
 //! apart.
 
+use format::domain::DomainSecret;
 use reduce::{Job, MemoryWanted, PreparedMemory};
 use tables::SpareSlots;
 
@@ -10,6 +11,7 @@ use crate::engine::{Engine, TICK_MS};
 use crate::notice::Notice;
 use crate::placement::quarantine::advance_quarantine;
 use crate::space::allocation::{advance_allocation, tick_allocation};
+use crate::space::watermarks::Watermarks;
 use crate::stats::stages::{Clock, CoreStage, StageClock};
 
 /// What is under way on the devices while somebody may wait for the next that ends: the write of a
@@ -27,6 +29,20 @@ impl Engine {
         self.core.stages = StageClock::by(clock, &self.core.workers);
         self.core.workers.keep_time(clock.ticks);
         self.core.intake.expanding.keep_time(clock);
+    }
+
+    /// From now on the operator is told when room reaches one of these percentages.
+    pub fn warn_at(&mut self, percents: &[u8]) {
+        let mut percents = percents.to_vec();
+        percents.sort_unstable();
+        percents.dedup();
+        self.core.watermarks = Watermarks::at(percents);
+    }
+
+    /// From what the keys of domains are to be made, should the store get its first one: 32 random
+    /// bytes of the caller's, of which nobody else knows. Without them it gets none.
+    pub fn offer_secret(&mut self, secret: DomainSecret) {
+        self.enlarging.offered_secret = Some(secret);
     }
 
     /// Moves one stage on; its end is noted if it moved.
@@ -81,7 +97,7 @@ impl Engine {
 
     /// What every step ends with; `moved`: it found something to do. True if there is more.
     pub(crate) fn end_step(&mut self, moved: bool) -> bool {
-        self.lend_memory();
+        self.lending.advance(&mut self.core);
         self.checkpoints.keep_cache_in_bounds(&mut self.core);
         self.prepare_memory();
         self.core.publish_space();
@@ -134,8 +150,10 @@ impl Engine {
             self.go_on(then);
         }
         moved |= self.evacuation.advance(&mut self.core);
-        moved |= self.advance_deletions();
         let clients_read = self.reads.any();
+        let clients_wait = clients_read || !self.reads.extents.is_empty();
+        moved |= self.give_back.advance(&mut self.core, clients_wait);
+        self.answer_stop();
         moved |= self.collection.advance(&mut self.core, clients_read);
         self.answer_stop();
         let clients_are_idle = self.core.clients_are_idle(clients_read);

@@ -39,6 +39,7 @@ use crate::scrub::damage::Damage;
 use crate::space::quota_line::QuotaLine;
 use crate::space::space_budget::SpaceLimit;
 use crate::space::waiting::Waiting;
+use crate::space::watermarks::Watermarks;
 use crate::state::State;
 use crate::stats::Counters;
 use crate::stats::stages::StageClock;
@@ -71,6 +72,7 @@ pub(crate) struct Core {
     pub(crate) counters: Counters,
     pub(crate) stages: StageClock,
     pub(crate) absence: Absence,
+    pub(crate) watermarks: Watermarks,
     /// The limit of space that doors know.
     pub(crate) published: SpaceLimit,
     /// Set once: why nothing is written any more.
@@ -121,6 +123,7 @@ impl Core {
             counters: Counters::default(),
             stages: StageClock::none(),
             absence: Absence::default(),
+            watermarks: Watermarks::default(),
             published: SpaceLimit::default(),
             stopped: None,
             stop_is_answered: false,

@@ -45,8 +45,11 @@ use crate::part::Part;
 use crate::read::ahead::Ahead;
 use crate::read::reads::Reads;
 use crate::scrub::state::Scrub;
-use crate::space::watermarks::Watermarks;
+use crate::space::fullness::watch_room;
+use crate::space::quota::Admission;
+use crate::space::wait::advance_waiting;
 use crate::stats::stages::CoreStage;
+use crate::volumes::give_back::GiveBack;
 use crate::walk::walks::Walks;
 use crate::write::buffer::Frames;
 use crate::write::job_tag::untag;
@@ -81,13 +84,14 @@ pub struct Engine {
     pub(crate) walks: Walks,
     pub(crate) enlarging: Enlarging,
     pub(crate) evacuation: Evacuation,
+    pub(crate) give_back: GiveBack,
+    pub(crate) admission: Admission,
     pub(crate) lookups: Lookups,
     /// What fingerprints and compresses clients' chunks in place of the workers (decision 077).
     pub(crate) offload: Option<Offload>,
     pub(crate) directories: Directories,
     pub(crate) memory_bytes_max: u64,
     pub(crate) requests: VecDeque<Request>,
-    pub(crate) watermarks: Watermarks,
     pub(crate) closing: Closing,
     /// Whether memory is being prepared.
     pub(crate) preparing: bool,
@@ -137,6 +141,8 @@ impl Engine {
             walks: Walks::default(),
             enlarging: Enlarging::default(),
             evacuation: Evacuation::default(),
+            give_back: GiveBack::default(),
+            admission: Admission::default(),
             lookups: Lookups::default(),
             offload: parts.accelerator.map(|settings| {
                 let device = Emulated::new(settings.capacity);
@@ -145,7 +151,6 @@ impl Engine {
             directories: Directories::new(directory_entries),
             memory_bytes_max: parts.memory_bytes_max,
             requests: VecDeque::new(),
-            watermarks: Watermarks::default(),
             closing: Closing::No,
             preparing: false,
             idle_group: 0,
@@ -211,8 +216,9 @@ impl Engine {
         }
         moved |= self.timed(CoreStage::Results, Self::take_jobs);
         moved |= self.timed(CoreStage::Requests, Self::take_requests);
-        moved |= self.timed(CoreStage::Requests, Self::advance_quotas);
-        moved |= self.timed(CoreStage::Requests, Self::advance_waiting);
+        moved |=
+            self.timed(CoreStage::Requests, |engine| engine.admission.advance(&mut engine.core));
+        moved |= self.timed(CoreStage::Requests, |engine| advance_waiting(&mut engine.core));
         moved |= self.advance_groups();
         moved |= self.timed(CoreStage::Merges, |engine| {
             let moved = engine.merge.advance(&mut engine.core);
@@ -241,7 +247,7 @@ impl Engine {
     }
 
     /// The parts that have left the engine.
-    pub(crate) fn parts(&self) -> [&dyn Part; 10] {
+    pub(crate) fn parts(&self) -> [&dyn Part; 12] {
         [
             &self.scrub,
             &self.explaining,
@@ -253,10 +259,12 @@ impl Engine {
             &self.merge,
             &self.enlarging,
             &self.evacuation,
+            &self.give_back,
+            &self.admission,
         ]
     }
 
-    pub(crate) fn parts_mut(&mut self) -> [&mut dyn Part; 10] {
+    pub(crate) fn parts_mut(&mut self) -> [&mut dyn Part; 12] {
         [
             &mut self.scrub,
             &mut self.explaining,
@@ -268,6 +276,8 @@ impl Engine {
             &mut self.merge,
             &mut self.enlarging,
             &mut self.evacuation,
+            &mut self.give_back,
+            &mut self.admission,
         ]
     }
 
@@ -290,7 +300,7 @@ impl Engine {
         self.core.absence.tick();
         self.copies.tick();
         self.core.flushes.tick();
-        self.watch_room();
+        watch_room(&mut self.core);
         self.watch_devices();
         self.core.intake.call_waiters();
     }

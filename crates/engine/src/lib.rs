@@ -1,7 +1,7 @@
 //! The engine: what a store is and does, from a write's acknowledgement to its place on disk.
 //!
 //! ```text
-//! door ──> engine, background ──┬─> write ─> duplicates, placement ─┐
+//! door ──> engine, dispatch ────┬─> write ─> duplicates, placement ─┐
 //!   client.rs   the loop        ├─> read, copy_range                ├─> state ─> rooms below
 //!                               ├─> volumes, space                  │     pages, devices
 //!                               ├─> flush ─> checkpoint, merge ─────┘
@@ -14,8 +14,9 @@
 //!
 //! `engine.rs` is the loop: it calls the *parts* (`part.rs`), each of which owns its state
 //! (`flush/flushing`, `checkpoint/checkpoints`, `collect/collection`, `scrub/state`), and works on
-//! what all share (`core.rs`). Reads, writes, duplicates and volumes are methods of the loop's own
-//! type still (decision 076). Imports go one way: loop, parts, core, state.
+//! what all share (`core.rs`). `dispatch.rs` says whom a request is for. Reads, duplicates and the
+//! stages of groups are methods of the loop's own type still (decision 076). Imports go one way:
+//! loop, parts, core, state.
 //!
 //! Rooms below know nothing of each other; here they meet. There is no thread, clock or randomness
 //! in this crate: [`Engine::run`] works on its caller's thread. A program that embeds a store takes
@@ -35,6 +36,7 @@ mod copy_range;
 mod core;
 mod create;
 mod devices;
+mod dispatch;
 mod door;
 mod duplicates;
 mod engine;

@@ -1,15 +1,19 @@
 //! Volumes: those that doors can see, by name, and those that are going.
 //!
 //! What changes them are points in the one prefix order, as writes are: [`administer`],
-//! [`new_volumes`], [`codecs`], [`reservations`], [`take_versions`]. Snapshots and clones share
-//! tables ([`versions`]); what is deleted goes in the background ([`deletions`],
-//! [`deletion_pace`]).
+//! [`new_volumes`], [`codecs`], [`dedup_switch`], [`reservations`], [`take_versions`]. They enter
+//! the write buffer by [`queued`]. Snapshots and clones share tables ([`versions`]); what is
+//! deleted goes in the background ([`give_back`], [`deletions`], [`deletion_pace`]).
 
 pub(crate) mod administer;
 pub(crate) mod codecs;
+pub(crate) mod dedup_switch;
 pub(crate) mod deletion_pace;
 pub(crate) mod deletions;
+pub(crate) mod description;
+pub(crate) mod give_back;
 pub(crate) mod new_volumes;
+pub(crate) mod queued;
 pub(crate) mod reservations;
 pub(crate) mod take_versions;
 pub(crate) mod versions;

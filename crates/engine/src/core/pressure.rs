@@ -27,6 +27,17 @@ impl Core {
         short || self.is_closing || self.waits_for_containers()
     }
 
+    /// Whether somebody waits for what is given back, or soon will.
+    pub(crate) fn room_is_wanted(&self) -> bool {
+        !self.waiting.is_empty() || !self.quota_line.is_empty() || self.must_collect()
+    }
+
+    /// The version that is being given back now. A store that is being closed goes on with it when
+    /// it is opened again.
+    pub(crate) fn deletion_going_on(&mut self) -> Option<VolumeId> {
+        if self.is_closing { None } else { self.volumes.deletions.next(&self.state.catalog) }
+    }
+
     /// Whether containers in quarantine are needed soon.
     pub(crate) fn free_containers_are_short(&self) -> bool {
         let free = self.placement.space.reachable_containers();

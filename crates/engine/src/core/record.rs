@@ -1,19 +1,28 @@
 //! Changes become records of the journal.
 
+use std::sync::Arc;
+
+use format::BLOCK_BYTES;
 use format::record::{BODY_BYTES_MAX, Change};
 use format::root::Stream;
 
 use crate::core::Core;
+use crate::core::flush_queue::Answer;
+use crate::core::invariant::Invariant;
 use crate::core::record_log::Durability;
 use crate::devices::Purpose;
 use crate::door::error::RequestError;
 use crate::state::LiveChange;
 use crate::stats::stages::CoreStage;
+use crate::write::partial::Ack;
 use format::units::{Fingerprint, Pba, Pbn, Zone};
 use mutants::mutant;
 
 /// Largest encoding of one change that is not a long run or a name.
 pub(crate) const CHANGE_BYTES_MAX: usize = 96;
+
+/// Dirty pages beside which a version is copied.
+const COPIED_PAGES_MAX: usize = 512;
 
 /// Journal that only openings may use: a record each, until a checkpoint frees more.
 const JOURNAL_SPARE_BYTES: u64 = 2 << 20;
@@ -98,6 +107,18 @@ impl Core {
         fits
     }
 
+    /// Whether a copy of a version, and the record that says so, has room now. A copy doubles the
+    /// pages that are dirty, and shares those that are not: there must be few.
+    pub(crate) fn copies_have_room(&mut self) -> bool {
+        let most = COPIED_PAGES_MAX.min(self.table_room.dirty_pages_due(&self.state) / 2);
+        let few = self.state.store.dirty_pages() <= most;
+        if !few || self.table_room.tables_are_behind(&self.state) {
+            self.table_room.ask();
+            return false;
+        }
+        self.journal_has_room(CHANGE_BYTES_MAX + BLOCK_BYTES)
+    }
+
     /// Appends a record that the next sync makes durable. See [`Core::record_with`].
     pub(crate) fn record(&mut self, changes: &[Change]) {
         self.record_with(changes, Durability::BySync);
@@ -156,6 +177,32 @@ impl Core {
         let bytes = self.placement.issue(flush, geometry, devices, &self.workers);
         self.counters.data_bytes_written += bytes.iter().sum::<u64>();
         self.counters.collection_bytes_written += bytes[Stream::Collection as usize];
+    }
+
+    /// Ends the request's own part of its answer: now, or when it is durable.
+    pub(crate) fn acknowledge(&mut self, ack: Arc<Ack>, durable: bool) {
+        if durable {
+            let group = self.buffer.newest_group();
+            self.flushes.wait_for(group, Answer::Ack(ack));
+        } else {
+            ack.part_done();
+        }
+    }
+
+    /// The oldest group has been applied: it leaves the write buffer.
+    pub(crate) fn finish_group(&mut self) {
+        let Some(group) = self.buffer.pop_applied() else {
+            return self.violated(Invariant::GroupStaysUntilApplied);
+        };
+        self.counters.groups += 1;
+        // First less is promised, then the reservation ends: never the other way round.
+        self.publish_space();
+        let mut intake = self.intake.lock();
+        for chunks in group.reservations.into_iter().filter(|_| !mutant!(KeepsPromise)) {
+            intake.space.settle(chunks);
+        }
+        drop(intake);
+        group.answers.iter().for_each(|ack| ack.part_done());
     }
 
     fn append(&mut self, body: &[u8], durability: Durability) -> bool {

@@ -4,7 +4,9 @@ use format::root::Stream;
 use format::units::CONTAINER_BYTES;
 
 use crate::core::Core;
+use crate::door::error::RequestError;
 use crate::door::volume::VolumeShared;
+use crate::notice::Notice;
 use crate::space::promises::Left;
 use crate::space::space_budget::SpaceLimit;
 use crate::space::write_room::PAGES_PER_CHUNK_MAX;
@@ -99,6 +101,24 @@ impl Core {
             _ => None,
         });
         changes.flatten().filter(|change| makes_a_version(change)).count() as u64
+    }
+
+    /// Whether the catalog has room for so many new versions, beside what clients are promised. Its
+    /// pages stay, and would take for good the blocks that checkpoints need.
+    pub(crate) fn has_room_for_versions(&self, made: u64) -> bool {
+        let promised_chunks = self.intake.lock().space.spoken_for_chunks();
+        made == 0 || self.blocks_to_promise() >= promised_chunks * PAGES_PER_CHUNK_MAX + made
+    }
+
+    /// What one is told that no room comes for.
+    pub(crate) fn refuse_for_room(&mut self) -> RequestError {
+        if self.is_closing {
+            return RequestError::Closing;
+        }
+        if !std::mem::replace(&mut self.watermarks.refused, true) {
+            self.tell(&Notice::WritesRefused);
+        }
+        RequestError::NoSpace
     }
 
     /// Counts anew what volumes are promised, as they map more by now, or less.

@@ -1,8 +1,8 @@
 //! Whom to tell when no more is done: nobody waits for what never comes.
 
+use crate::door::done::Done;
 use crate::door::error::RequestError;
 use crate::engine::{Closing, Engine};
-use crate::pages::wanted::Wanted;
 use crate::part::Part;
 use crate::write::buffer::Work;
 
@@ -10,11 +10,7 @@ impl Engine {
     /// Every write, flush and change that is under way is answered with `error`.
     pub(crate) fn fail_writing(&mut self, error: &RequestError) {
         std::mem::take(&mut self.core.waiting).into_iter().for_each(|waiting| waiting.fail(error));
-        for mut write in std::mem::take(&mut self.core.quota_line.writes) {
-            write.fail(error);
-        }
-        self.core.quota_line.let_go();
-        self.core.hold_pages(Wanted::default(), |held| &mut held.quota);
+        self.admission.fail_writes(&mut self.core, error);
         self.flushing.round = None;
         self.core.log.syncing = None;
         self.core.flushes.fail(error);
@@ -36,6 +32,49 @@ impl Engine {
         self.core.stopped.clone().filter(|error| *error != RequestError::StoreReadOnly)
     }
 
+    pub(crate) fn begin_close(&mut self, done: Done<()>) {
+        self.core.intake.refuse(RequestError::Closing);
+        // What slipped in just before is part of what is drained.
+        self.core.intake.take(&mut self.requests);
+        self.core.buffer.close_open();
+        match &mut self.closing {
+            Closing::Draining(waiters) => waiters.push(done),
+            Closing::Closed => done.reply(()),
+            Closing::No => {
+                self.core.is_closing = true;
+                self.closing = Closing::Draining(vec![done]);
+            }
+        }
+    }
+
+    /// Asks for the last, clean checkpoint; true once it is durable.
+    fn close_tables(&mut self) -> bool {
+        self.core.table_room.last_is_asked = true;
+        self.checkpoints.clean
+    }
+
+    /// Drains, checkpoints and ends, once a close was asked for.
+    pub(crate) fn advance_closing(&mut self) -> bool {
+        if !matches!(self.closing, Closing::Draining(_)) {
+            return false;
+        }
+        let drained = self.core.buffer.groups.is_empty()
+            && self.core.waiting.is_empty()
+            && self.requests.is_empty()
+            && !self.reads.any()
+            && self.parts().iter().all(|part| part.is_idle(&self.core));
+        let ready = self.core.stopped.is_some() || (drained && self.close_tables());
+        // Not even a read that nobody wants any more may reach the next that opens the disk.
+        if !ready || self.core.devices.in_flight() > 0 {
+            return false;
+        }
+        if let Closing::Draining(waiters) = std::mem::replace(&mut self.closing, Closing::Closed) {
+            for done in waiters {
+                done.finish(self.failure().map_or(Ok(()), Err));
+            }
+        }
+        true
+    }
     /// Answers all who wait if the writing has stopped since this was last done.
     pub(crate) fn answer_stop(&mut self) {
         if self.core.stop_is_answered {

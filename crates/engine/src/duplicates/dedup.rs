@@ -14,34 +14,12 @@
 //! A store says in its geometry that chunks may be aside before the first can be
 //! (`enlarge.rs`): programs that know of none refuse it.
 
-use format::catalog::Dedup;
-use format::record::Change;
-
-use crate::control::SetDedup;
 use crate::core::invariant::Invariant;
-use crate::door::done::Done;
-use crate::door::outcome::VolumeInfo;
 use crate::engine::Engine;
 use crate::grow::enlarging::{GrowsFor, Then, Wish};
-use crate::volumes::administer::QueuedOf;
 use crate::write::slot::Plan;
 
 impl Engine {
-    /// Queues a volume's switch, or what has to come before.
-    pub(crate) fn accept_dedup(&mut self, verb: SetDedup, done: Done<VolumeInfo>) {
-        if verb.dedup == Dedup::On || self.core.geometry.detection.asides {
-            let queued = self.set_dedup(&verb);
-            return self.queue_of(queued, done);
-        }
-        match self.core.volumes.volume(&verb.name) {
-            Ok(_) => {
-                let then = Then::LeaveAside(verb, done);
-                self.core.superblock.wishes.push_back(Wish::Geometry(then));
-            }
-            Err(error) => done.fail(error),
-        }
-    }
-
     /// From now on `auto` chooses what to look for after so many chunks of a volume.
     pub fn judge_duplicates_every(&mut self, chunks: u64) {
         self.core.volumes.seeking.judge_every(chunks);
@@ -99,12 +77,5 @@ impl Engine {
             let duplicate = matches!(plan, Plan::Duplicate(_) | Plan::Heal { .. });
             seeking.note(slot.volume, fingerprint, slot.sought, duplicate);
         }
-    }
-
-    fn set_dedup(&mut self, verb: &SetDedup) -> QueuedOf {
-        let SetDedup { ref name, dedup } = *verb;
-        let id = self.core.volumes.volume(name)?.id;
-        self.core.volumes.seeking.set(id, dedup);
-        Ok((vec![Change::SetDedup { id, dedup }], id))
     }
 }

@@ -12,12 +12,8 @@ pub(crate) struct HeldPages {
     pub(crate) compared: PinSet,
     /// For the group at the head of the apply stage.
     pub(crate) apply: PinSet,
-    /// For the version that is given back.
-    pub(crate) deletion: PinSet,
     /// For the chunk that is stored twice, or healed from its second copy.
     pub(crate) copy: PinSet,
-    /// For the first write that waits for its volume's quota.
-    pub(crate) quota: PinSet,
     /// For the read that has waited longest.
     pub(crate) read: PinSet,
 }

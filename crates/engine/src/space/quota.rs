@@ -25,22 +25,24 @@ use std::ops::{Range, RangeInclusive};
 
 use format::units::{Lba, TreeId};
 use mutants::mutant;
-use tables::{PageError, lba_pbn};
+use tables::{PageError, PinSet, lba_pbn};
 
+use crate::core::Core;
 use crate::door::error::RequestError;
 use crate::door::requests::WriteRequest;
 use crate::door::volume::QuotaShare;
-use crate::engine::Engine;
 use crate::pages::absence::lacking_page;
 use crate::pages::wanted::Wanted;
+use crate::part::Part;
 use crate::space::quota_line::{Pass, Until};
+use crate::write::entering::take_admitted;
 use crate::write::newest::Newest;
 
 /// Leaves that are read for writes behind those that wait for theirs.
 const LEAVES_AHEAD: usize = 64;
 
 /// What is said of a write at the quota of its volume.
-enum Admission {
+enum Verdict {
     Admitted(QuotaShare),
     Refused,
     Waits(Until),
@@ -48,183 +50,213 @@ enum Admission {
     Closing,
 }
 
-impl Engine {
+/// Admits writes to volumes with a quota, in the order of each volume.
+#[derive(Default)]
+pub(crate) struct Admission {
+    /// Pages for the first write that waits.
+    pins: PinSet,
+}
+
+impl Admission {
     /// A write to a volume with a quota: waits for its turn, unless it was acknowledged already.
-    pub(crate) fn wait_for_quota(&mut self, write: WriteRequest) {
-        self.core.quota_line.writes.push_back(write);
-        self.advance_quotas();
+    pub(crate) fn wait_for_quota(&mut self, core: &mut Core, write: WriteRequest) {
+        core.quota_line.writes.push_back(write);
+        self.advance(core);
     }
 
     /// Writes that wait for their volume's quota enter as far as they may, those of one volume in
     /// their order.
-    pub(crate) fn advance_quotas(&mut self) -> bool {
-        if self.core.quota_line.is_empty() {
+    pub(crate) fn advance(&mut self, core: &mut Core) -> bool {
+        if core.quota_line.is_empty() {
             return false;
         }
         let mut moved = false;
         let (mut pass, mut first) = (Pass::default(), Wanted::default());
-        let mut ahead = self.core.state.ahead_max(LEAVES_AHEAD);
-        for write in std::mem::take(&mut self.core.quota_line.writes) {
+        let mut ahead = core.state.ahead_max(LEAVES_AHEAD);
+        for write in std::mem::take(&mut core.quota_line.writes) {
             let until = match pass.until(&write.volume) {
                 Some(until) => {
                     if until == Until::Soon {
-                        self.want_ahead(&write, &mut ahead);
+                        want_ahead(core, &write, &mut ahead);
                     }
                     until
                 }
-                None => match self.admit_first(&write, &mut first) {
-                    Ok(Admission::Waits(until)) => {
+                None => match admit_first(core, &write, &mut first) {
+                    Ok(Verdict::Waits(until)) => {
                         pass.begin(&write.volume, until);
                         until
                     }
                     verdict => {
-                        self.end_waiting(write, verdict);
+                        end_waiting(core, write, verdict);
                         moved = true;
                         continue;
                     }
                 },
             };
-            if let Err(write) = self.core.quota_line.keep(write, until) {
-                self.end_waiting(write, Ok(Admission::Refused));
+            if let Err(write) = core.quota_line.keep(write, until) {
+                end_waiting(core, write, Ok(Verdict::Refused));
                 moved = true;
             }
         }
-        self.core.hold_pages(first, |held| &mut held.quota);
-        self.core.quota_line.let_go();
+        core.hold_in(&mut self.pins, first);
+        core.quota_line.let_go();
         moved
     }
 
-    /// A write does not wait any more.
-    fn end_waiting(&mut self, mut write: WriteRequest, verdict: Result<Admission, PageError>) {
-        match verdict {
-            // The share ends here.
-            Ok(Admission::Admitted(_)) if write.had_to_wait && write.is_given_up() => {
-                self.refuse_write(write, &RequestError::GivenUp);
-            }
-            Ok(Admission::Admitted(share)) => {
-                write.quota = Some(share);
-                self.take_admitted(write);
-            }
-            Ok(Admission::Refused | Admission::Waits(_)) => {
-                let volume = write.volume.name();
-                self.refuse_write(write, &RequestError::QuotaExceeded { volume });
-            }
-            Ok(Admission::Closing) => self.refuse_write(write, &RequestError::Closing),
-            Err(error) => self.refuse_write(write, &lacking_page(&error)),
+    /// Every write that waits is told `error`, and what was held for the first is let go.
+    pub(crate) fn fail_writes(&mut self, core: &mut Core, error: &RequestError) {
+        for mut write in std::mem::take(&mut core.quota_line.writes) {
+            write.fail(error);
         }
+        core.quota_line.let_go();
+        core.hold_in(&mut self.pins, Wanted::default());
+    }
+}
+
+impl Part for Admission {
+    /// What waits lies in the core; [`Self::fail_writes`] tells it.
+    fn fail(&mut self, _error: &RequestError) {}
+
+    fn is_idle(&self, core: &Core) -> bool {
+        core.quota_line.is_empty()
     }
 
-    fn refuse_write(&mut self, mut write: WriteRequest, error: &RequestError) {
-        if write.reserved {
-            self.core.intake.lock().space.settle(write.chunks);
-        }
-        write.fail(error);
+    fn check(&self, core: &Core) {
+        let waits = !core.quota_line.writes.is_empty();
+        assert!(waits || self.pins.is_empty(), "PinnedWhileRead: pages are held for a write");
     }
+}
 
-    /// Judges the first write of a volume; what the first of all finds here is held for it while it
-    /// waits.
-    fn admit_first(
-        &mut self,
-        write: &WriteRequest,
-        first: &mut Wanted,
-    ) -> Result<Admission, PageError> {
-        let mut wanted = Wanted::default();
-        let verdict = self.admit(write, &mut wanted);
-        self.core.submit_page_reads(wanted.reads);
-        if matches!(verdict, Ok(Admission::Waits(Until::Soon))) && first.pins.is_empty() {
-            first.pins = wanted.pins;
-        } else {
-            self.core.state.store.release_pins(wanted.pins);
+/// A write does not wait any more.
+fn end_waiting(core: &mut Core, mut write: WriteRequest, verdict: Result<Verdict, PageError>) {
+    match verdict {
+        // The share ends here.
+        Ok(Verdict::Admitted(_)) if write.had_to_wait && write.is_given_up() => {
+            refuse_write(core, write, &RequestError::GivenUp);
         }
-        verdict
+        Ok(Verdict::Admitted(share)) => {
+            write.quota = Some(share);
+            take_admitted(core, write);
+        }
+        Ok(Verdict::Refused | Verdict::Waits(_)) => {
+            let volume = write.volume.name();
+            refuse_write(core, write, &RequestError::QuotaExceeded { volume });
+        }
+        Ok(Verdict::Closing) => refuse_write(core, write, &RequestError::Closing),
+        Err(error) => refuse_write(core, write, &lacking_page(&error)),
     }
+}
 
-    fn admit(&mut self, write: &WriteRequest, wanted: &mut Wanted) -> Result<Admission, PageError> {
-        let volume = &write.volume;
-        let entry = self.core.state.catalog.get(volume.id);
-        let (Some(quota_bytes), Some(entry)) = (volume.quota_bytes(), entry) else {
-            return Ok(Admission::Admitted(volume.share_of_quota(0)));
-        };
-        // One that ends inside a chunk lets that be written: a volume of its size can be filled.
-        let quota_chunks = quota_bytes.div_ceil(u64::from(self.core.geometry.chunk_bytes));
-        let taken = entry.mapped_chunks + volume.quota_reserved();
-        // Most writes are far from the quota, and need no look into the map.
-        if taken + write.chunks <= quota_chunks {
-            return Ok(Admission::Admitted(volume.share_of_quota(write.chunks)));
-        }
-        let Some(new) = self.new_chunks_of(write, wanted)? else {
-            return Ok(Admission::Waits(Until::Soon));
-        };
-        if new == 0 || taken + new <= quota_chunks || mutant!(PassesQuota) {
-            let share = if write.reserved { new } else { write.chunks };
-            return Ok(Admission::Admitted(volume.share_of_quota(share)));
-        }
-        if volume.quota_on_its_way() > 0 || self.core.buffer.holds_any_of(volume.id) {
-            // What is under way goes on, so that this one can.
-            if self.core.buffer.closed_groups() == 0 {
-                self.core.buffer.close_open();
-            }
-            return Ok(Admission::Waits(Until::Soon));
-        }
-        let is_deleting = self.core.volumes.deletions.next(&self.core.state.catalog).is_some();
-        Ok(match is_deleting && self.core.state.count_may_fall(volume.id) {
-            false => Admission::Refused,
-            true if self.core.is_closing => Admission::Closing,
-            true => Admission::Waits(Until::GivenBack),
-        })
+fn refuse_write(core: &mut Core, mut write: WriteRequest, error: &RequestError) {
+    if write.reserved {
+        core.intake.lock().space.settle(write.chunks);
     }
+    write.fail(error);
+}
 
-    /// Chunks that a write may map and that are not mapped now; none while pages are on their way.
-    fn new_chunks_of(
-        &mut self,
-        write: &WriteRequest,
-        wanted: &mut Wanted,
-    ) -> Result<Option<u64>, PageError> {
-        let tree = TreeId::volume(write.volume.id);
-        let mut counted = Ok(true);
-        for leaf in self.leaves_of(write) {
-            match self.core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads) {
-                Ok(here) => counted = counted.map(|all| all && here),
-                Err(error) => counted = Err(error),
-            }
-        }
-        if !counted? {
-            return Ok(None);
-        }
-        let is_new = |lba: &Lba| {
-            let buffered = self.core.buffer.newest(write.volume.id, *lba) != Newest::Nothing;
-            buffered || lba_pbn::get(&self.core.state.store, tree, *lba).is_none()
-        };
-        Ok(Some(self.chunks_of(write).map(Lba).filter(is_new).count() as u64))
+/// Judges the first write of a volume; what the first of all finds here is held for it while it
+/// waits.
+fn admit_first(
+    core: &mut Core,
+    write: &WriteRequest,
+    first: &mut Wanted,
+) -> Result<Verdict, PageError> {
+    let mut wanted = Wanted::default();
+    let verdict = admit(core, write, &mut wanted);
+    core.submit_page_reads(wanted.reads);
+    if matches!(verdict, Ok(Verdict::Waits(Until::Soon))) && first.pins.is_empty() {
+        first.pins = wanted.pins;
+    } else {
+        core.state.store.release_pins(wanted.pins);
     }
+    verdict
+}
 
-    /// Asks for the leaves of a write behind one that waits, if so many are left to be asked for.
-    fn want_ahead(&mut self, write: &WriteRequest, left: &mut usize) {
-        let leaves = self.leaves_of(write);
-        let count = leaves.end() - leaves.start() + 1;
-        let Some(rest) = left.checked_sub(count as usize) else {
-            *left = 0;
-            return;
-        };
-        *left = rest;
-        let (tree, mut wanted) = (TreeId::volume(write.volume.id), Wanted::default());
-        for leaf in leaves {
-            // What is damaged is told when it is this one's turn.
-            let _ = self.core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads);
+fn admit(core: &mut Core, write: &WriteRequest, wanted: &mut Wanted) -> Result<Verdict, PageError> {
+    let volume = &write.volume;
+    let entry = core.state.catalog.get(volume.id);
+    let (Some(quota_bytes), Some(entry)) = (volume.quota_bytes(), entry) else {
+        return Ok(Verdict::Admitted(volume.share_of_quota(0)));
+    };
+    // One that ends inside a chunk lets that be written: a volume of its size can be filled.
+    let quota_chunks = quota_bytes.div_ceil(u64::from(core.geometry.chunk_bytes));
+    let taken = entry.mapped_chunks + volume.quota_reserved();
+    // Most writes are far from the quota, and need no look into the map.
+    if taken + write.chunks <= quota_chunks {
+        return Ok(Verdict::Admitted(volume.share_of_quota(write.chunks)));
+    }
+    let Some(new) = new_chunks_of(core, write, wanted)? else {
+        return Ok(Verdict::Waits(Until::Soon));
+    };
+    if new == 0 || taken + new <= quota_chunks || mutant!(PassesQuota) {
+        let share = if write.reserved { new } else { write.chunks };
+        return Ok(Verdict::Admitted(volume.share_of_quota(share)));
+    }
+    if volume.quota_on_its_way() > 0 || core.buffer.holds_any_of(volume.id) {
+        // What is under way goes on, so that this one can.
+        if core.buffer.closed_groups() == 0 {
+            core.buffer.close_open();
         }
-        self.core.state.store.release_pins(wanted.pins);
-        self.core.submit_page_reads(wanted.reads);
+        return Ok(Verdict::Waits(Until::Soon));
     }
+    let is_deleting = core.volumes.deletions.next(&core.state.catalog).is_some();
+    Ok(match is_deleting && core.state.count_may_fall(volume.id) {
+        false => Verdict::Refused,
+        true if core.is_closing => Verdict::Closing,
+        true => Verdict::Waits(Until::GivenBack),
+    })
+}
 
-    fn chunks_of(&self, write: &WriteRequest) -> Range<u64> {
-        let first = write.offset_bytes / u64::from(self.core.geometry.chunk_bytes);
-        first..first + write.chunks
+/// Chunks that a write may map and that are not mapped now; none while pages are on their way.
+fn new_chunks_of(
+    core: &mut Core,
+    write: &WriteRequest,
+    wanted: &mut Wanted,
+) -> Result<Option<u64>, PageError> {
+    let tree = TreeId::volume(write.volume.id);
+    let mut counted = Ok(true);
+    for leaf in leaves_of(core, write) {
+        match core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads) {
+            Ok(here) => counted = counted.map(|all| all && here),
+            Err(error) => counted = Err(error),
+        }
     }
+    if !counted? {
+        return Ok(None);
+    }
+    let is_new = |lba: &Lba| {
+        let buffered = core.buffer.newest(write.volume.id, *lba) != Newest::Nothing;
+        buffered || lba_pbn::get(&core.state.store, tree, *lba).is_none()
+    };
+    Ok(Some(chunks_of(core, write).map(Lba).filter(is_new).count() as u64))
+}
 
-    /// Leaves of the map that hold a write's chunks.
-    fn leaves_of(&self, write: &WriteRequest) -> RangeInclusive<u64> {
-        let chunks = self.chunks_of(write);
-        let leaf = |lba| lba_pbn::place(Lba(lba)).0;
-        leaf(chunks.start)..=leaf(chunks.end.saturating_sub(1).max(chunks.start))
+/// Asks for the leaves of a write behind one that waits, if so many are left to be asked for.
+fn want_ahead(core: &mut Core, write: &WriteRequest, left: &mut usize) {
+    let leaves = leaves_of(core, write);
+    let count = leaves.end() - leaves.start() + 1;
+    let Some(rest) = left.checked_sub(count as usize) else {
+        *left = 0;
+        return;
+    };
+    *left = rest;
+    let (tree, mut wanted) = (TreeId::volume(write.volume.id), Wanted::default());
+    for leaf in leaves {
+        // What is damaged is told when it is this one's turn.
+        let _ = core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads);
     }
+    core.state.store.release_pins(wanted.pins);
+    core.submit_page_reads(wanted.reads);
+}
+
+fn chunks_of(core: &Core, write: &WriteRequest) -> Range<u64> {
+    let first = write.offset_bytes / u64::from(core.geometry.chunk_bytes);
+    first..first + write.chunks
+}
+
+/// Leaves of the map that hold a write's chunks.
+fn leaves_of(core: &Core, write: &WriteRequest) -> RangeInclusive<u64> {
+    let chunks = chunks_of(core, write);
+    let leaf = |lba| lba_pbn::place(Lba(lba)).0;
+    leaf(chunks.start)..=leaf(chunks.end.saturating_sub(1).max(chunks.start))
 }

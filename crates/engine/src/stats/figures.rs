@@ -12,6 +12,7 @@ use crate::stats::stages::StageTimes;
 use crate::stats::{
     AcceleratorFigures, Counters, ReadCacheFigures, Stats, UnderWay, VolumeStats, Written,
 };
+use crate::volumes::new_volumes::count_domains;
 
 impl Engine {
     /// The store as it is now, what is buffered not included.
@@ -51,7 +52,7 @@ impl Engine {
             data_used_ratio,
             data_taken_ratio: core.data_taken_ratio(),
             tables_used_ratio,
-            watermark_percent: self.watermarks.highest(),
+            watermark_percent: core.watermarks.highest(),
             dedup_ratio,
             compression_ratio,
             reduction_ratio,
@@ -62,7 +63,7 @@ impl Engine {
             chunk_bytes: core.geometry.chunk_bytes,
             fingerprint: core.geometry.detection.kind.name().to_owned(),
             verify: core.geometry.detection.verify,
-            domains: self.count_domains(),
+            domains: count_domains(core),
             damaged_chunks: core.damage.len() as u64,
             given_up_chunks: core.state.given_up_chunks(),
             volumes: self.volume_stats(),

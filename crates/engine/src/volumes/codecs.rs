@@ -17,41 +17,39 @@ use format::units::{Compression, VolumeId};
 use mutants::mutant;
 
 use crate::control::SetVolumeCompression;
+use crate::core::Core;
 use crate::door::done::Done;
 use crate::door::outcome::VolumeInfo;
-use crate::engine::Engine;
 use crate::grow::enlarging::{Then, Wish};
 use crate::grow::wanted_geometry::knows_codecs;
 use crate::state::State;
-use crate::volumes::administer::QueuedOf;
+use crate::volumes::queued::{QueuedOf, queue_of};
 
-impl Engine {
-    /// Queues a volume's codec, or what has to come before.
-    pub(crate) fn accept_codec(&mut self, verb: SetVolumeCompression, done: Done<VolumeInfo>) {
-        if knows_codecs(&self.core.geometry) || mutant!(RecordsCodecAtOnce) {
-            let queued = self.set_codec(&verb);
-            return self.queue_of(queued, done);
-        }
-        match self.core.volumes.volume(&verb.name) {
-            // It follows the store as all do here. The empty record is answered as every change of
-            // a volume is, when all that came before is durable.
-            Ok(volume) if verb.compression.is_none() => {
-                let queued = Ok((Vec::new(), volume.id));
-                self.queue_of(queued, done);
-            }
-            Ok(_) => {
-                let then = Then::HaveCodec(verb, done);
-                self.core.superblock.wishes.push_back(Wish::Geometry(then));
-            }
-            Err(error) => done.fail(error),
-        }
+/// Queues a volume's codec, or what has to come before.
+pub(crate) fn accept_codec(core: &mut Core, verb: SetVolumeCompression, done: Done<VolumeInfo>) {
+    if knows_codecs(&core.geometry) || mutant!(RecordsCodecAtOnce) {
+        let queued = set_codec(core, &verb);
+        return queue_of(core, queued, done);
     }
+    match core.volumes.volume(&verb.name) {
+        // It follows the store as all do here. The empty record is answered as every change of
+        // a volume is, when all that came before is durable.
+        Ok(volume) if verb.compression.is_none() => {
+            let queued = Ok((Vec::new(), volume.id));
+            queue_of(core, queued, done);
+        }
+        Ok(_) => {
+            let then = Then::HaveCodec(verb, done);
+            core.superblock.wishes.push_back(Wish::Geometry(then));
+        }
+        Err(error) => done.fail(error),
+    }
+}
 
-    fn set_codec(&self, verb: &SetVolumeCompression) -> QueuedOf {
-        let SetVolumeCompression { ref name, compression } = *verb;
-        let id = self.core.volumes.volume(name)?.id;
-        Ok((vec![Change::SetVolumeCompression { id, compression }], id))
-    }
+fn set_codec(core: &Core, verb: &SetVolumeCompression) -> QueuedOf {
+    let SetVolumeCompression { ref name, compression } = *verb;
+    let id = core.volumes.volume(name)?.id;
+    Ok((vec![Change::SetVolumeCompression { id, compression }], id))
 }
 
 /// What chunks are compressed with, most of which are of the volume of the chunk before.

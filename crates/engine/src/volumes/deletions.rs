@@ -10,8 +10,6 @@ use std::collections::VecDeque;
 use format::units::VolumeId;
 use tables::CatalogTable;
 
-use crate::volumes::deletion_pace::DeletionPace;
-
 /// Versions to be given back.
 #[derive(Default)]
 pub(crate) struct Deletions {
@@ -19,8 +17,6 @@ pub(crate) struct Deletions {
     ids: VecDeque<VolumeId>,
     /// None of them can go, if so many changes of parents and children have been made.
     none_goes_at: Option<u64>,
-    /// Of the one that is being given back.
-    pub(crate) pace: DeletionPace,
 }
 
 impl Deletions {

@@ -12,16 +12,20 @@ use hashbrown::HashSet;
 use mutants::mutant;
 use tables::PageError;
 
+use crate::copy_range::commit_copy;
 use crate::core::invariant::Invariant;
+use crate::core::record::{CHANGE_BYTES_MAX, encoded};
 use crate::engine::Engine;
 use crate::pages::wanted::Wanted;
 use crate::placement::room_of;
 use crate::stats::stages::CoreStage;
+use crate::volumes::description::answer_of;
+use crate::volumes::take_versions::show_version;
+use crate::volumes::versions::copied_versions;
 use crate::write::buffer::{Group, Work};
 use crate::write::group::JOB_CHUNKS;
 use crate::write::slot::{Plan, Slot, SlotPlace};
-
-use crate::core::record::CHANGE_BYTES_MAX;
+use crate::write::unmap::commit_unmap;
 
 /// Groups, or pieces of one long unmap, that one step applies: reads go in between.
 const COMMITS_PER_STEP: usize = 4;
@@ -61,11 +65,19 @@ impl Engine {
             Work::Slots(_) => self.commit_slots(),
             Work::Unmap { volume, first, end } => {
                 let (volume, first, end) = (volume.id, *first, *end);
-                self.commit_unmap(volume, first, end)
+                let applied = commit_unmap(&mut self.core, volume, first, end);
+                self.answer_stop();
+                applied
             }
             Work::Copy(range) => {
                 let range = range.clone();
-                Ok(self.commit_copy(&range))
+                let moved = commit_copy(&mut self.core, &range);
+                self.answer_stop();
+                if moved {
+                    // Who waited for what it has copied, or for its end.
+                    self.reads.retry_parked();
+                }
+                Ok(moved)
             }
             Work::Admin { changes, .. } => {
                 let changes = changes.clone();
@@ -90,7 +102,7 @@ impl Engine {
         self.core.state.scratch.maps = self.core.state.scratch.emptied(maps);
         self.core.buffer.groups.push_front(group);
         if let Ok(true) = outcome {
-            self.finish_group();
+            self.core.finish_group();
         }
         outcome
     }
@@ -155,6 +167,30 @@ impl Engine {
         let stored_bytes = stores.iter().map(|new| u64::from(new.length_bytes));
         self.core.counters.frame_bytes_stored += stored_bytes.sum::<u64>();
         self.core.volumes.written.count(group, u64::from(self.core.geometry.chunk_bytes));
+        Ok(true)
+    }
+
+    /// Records the administrative changes at the front of the write buffer.
+    pub(crate) fn commit_admin(&mut self, changes: &[Change]) -> Result<bool, PageError> {
+        if !self.core.journal_has_room(encoded(changes).len()) {
+            return Ok(false);
+        }
+        let copies = changes.iter().flat_map(copied_versions).next().is_some();
+        if copies && !self.core.copies_have_room() {
+            return Ok(false);
+        }
+        self.record(changes);
+        changes.iter().for_each(|change| show_version(&mut self.core, change));
+        let group = self.core.buffer.applied_group() + 1;
+        let answer = match self.core.buffer.groups.front_mut().map(|front| &mut front.work) {
+            Some(Work::Admin { answer, .. }) => answer.take(),
+            _ => None,
+        };
+        if let Some(answer) = answer {
+            let answer = answer_of(&self.core, answer);
+            self.core.flushes.wait_for(group, answer);
+        }
+        self.core.finish_group();
         Ok(true)
     }
 
@@ -256,22 +292,6 @@ impl Engine {
         }
         self.lookups.popped_ahead -= popped;
         self.lookups.fresh_ahead -= stored - popped;
-    }
-
-    /// The oldest group has been applied: it leaves the write buffer.
-    pub(crate) fn finish_group(&mut self) {
-        let Some(group) = self.core.buffer.pop_applied() else {
-            return self.core.violated(Invariant::GroupStaysUntilApplied);
-        };
-        self.core.counters.groups += 1;
-        // First less is promised, then the reservation ends: never the other way round.
-        self.core.publish_space();
-        let mut intake = self.core.intake.lock();
-        for chunks in group.reservations.into_iter().filter(|_| !mutant!(KeepsPromise)) {
-            intake.space.settle(chunks);
-        }
-        drop(intake);
-        group.answers.iter().for_each(|ack| ack.part_done());
     }
 }
 
