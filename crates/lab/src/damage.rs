@@ -13,6 +13,7 @@
 
 pub(crate) mod atlas;
 pub(crate) mod driver;
+pub(crate) mod fate;
 pub(crate) mod hit;
 pub(crate) mod named;
 pub(crate) mod once;
@@ -27,6 +28,7 @@ use std::fmt;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::damage::fate::Fate;
 use crate::damage::hit::Hit;
 use crate::damage::once::Trial;
 use crate::damage::store::{KINDS, Sample};
@@ -49,7 +51,7 @@ pub struct DamageRow {
     pub harmless: u64,
     /// Not to be told from a crash a moment earlier.
     pub like_a_crash: u64,
-    /// Of those that were repaired: without the file that was hit, given up as another's.
+    /// Of those that were repaired: without the file that was hit, left out as another's.
     pub without_zone: u64,
     /// Chunks do not hold what was flushed and proven, and nothing is left that could say so: all
     /// of the journal is gone from a record on.
@@ -139,8 +141,8 @@ impl DamageTable {
         if let Some(refusal) = trial.refusal {
             *self.refusals.entry(refusal).or_default() += 1;
         }
-        fate.count(self.rows.entry(hit.aim.clone()).or_default());
-        fate.count(self.ends.entry(kind.end()).or_default());
+        self.rows.entry(hit.aim.clone()).or_default().count(fate);
+        self.ends.entry(kind.end()).or_default().count(fate);
     }
 
     /// The sum of all rows.
@@ -202,37 +204,19 @@ impl fmt::Display for DamageTable {
     }
 }
 
-/// What became of one hit.
-#[derive(Copy, Clone, Debug, Default)]
-pub(crate) struct Fate {
-    pub(crate) detected: bool,
-    pub(crate) repaired: bool,
-    pub(crate) lost: bool,
-    pub(crate) refused: bool,
-    pub(crate) like_a_crash: bool,
-    pub(crate) without_zone: bool,
-    pub(crate) untold: bool,
-}
-
-impl Fate {
-    pub(crate) fn count(self, row: &mut DamageRow) {
-        row.hits += 1;
-        row.detected += u64::from(self.detected);
-        row.repaired += u64::from(self.repaired && !self.lost);
-        row.with_losses += u64::from(self.repaired && self.lost);
-        row.refused += u64::from(self.refused);
-        row.like_a_crash += u64::from(self.like_a_crash && !self.detected);
-        row.without_zone += u64::from(self.without_zone);
-        row.untold += u64::from(self.untold);
-        row.harmless += u64::from(!self.detected && !self.like_a_crash && !self.untold);
+impl DamageRow {
+    /// A hit came to this.
+    pub(crate) fn count(&mut self, fate: Fate) {
+        self.hits += 1;
+        self.detected += u64::from(fate.detected);
+        self.repaired += u64::from(fate.repaired && !fate.lost);
+        self.with_losses += u64::from(fate.repaired && fate.lost);
+        self.refused += u64::from(fate.refused);
+        self.like_a_crash += u64::from(fate.like_a_crash && !fate.detected);
+        self.without_zone += u64::from(fate.without_zone);
+        self.untold += u64::from(fate.untold);
+        self.harmless += u64::from(!fate.detected && !fate.like_a_crash && !fate.untold);
     }
-}
-
-/// What is wrong with the sentence of a refusal, if anything is.
-pub(crate) fn must_name_a_structure(sentence: &str) -> Option<String> {
-    let names = ["journal", "root", "geometry", "tables", "catalog", "superblock", "data"];
-    let is_named = names.iter().any(|name| sentence.contains(name));
-    (!is_named).then(|| format!("a refusal names no structure: {sentence}"))
 }
 
 /// A store of each kind.

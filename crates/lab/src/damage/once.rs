@@ -16,11 +16,11 @@ use disk::{Disk, MemoryDisk};
 use engine::{CheckReport, GivenUp, OpenError, Problem, RepairError, RepairReport, Zone};
 
 use crate::damage::driver::{ChunkRead, Driver};
+use crate::damage::fate::{Fate, must_name_a_structure};
 use crate::damage::hit::{Hit, Touched};
 use crate::damage::named::Named;
 use crate::damage::store::Sample;
 use crate::damage::truth::{Floor, Place, Reading, VOLUME_CHUNKS, content, volume_name};
-use crate::damage::{Fate, must_name_a_structure};
 use crate::dice::Dice;
 
 pub(crate) struct Trial<'a> {

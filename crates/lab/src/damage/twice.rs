@@ -35,12 +35,13 @@ use engine::{Problem, Structure, Zone, structures};
 
 use crate::damage::atlas::Atlas;
 use crate::damage::driver::{COPIES_ABOVE, Driver};
+use crate::damage::fate::{Fate, must_name_a_structure};
 use crate::damage::hit::{Blow, Hit};
 use crate::damage::named::{Named, is_of_tables};
 use crate::damage::pair::{Pair, blow};
 use crate::damage::store::{KINDS, Sample, copy_of};
 use crate::damage::truth::{Floor, Place, Reading, Truth, volume_name};
-use crate::damage::{DamageTable, Fate, must_name_a_structure, samples};
+use crate::damage::{DamageTable, samples};
 use crate::dice::Dice;
 
 /// Of a pair that goes wrong so many failures are told.
@@ -95,8 +96,8 @@ impl DamageTable {
             if let Some(refusal) = trial.refusal {
                 *table.refusals.entry(refusal).or_default() += 1;
             }
-            fate.count(table.rows.entry(pair.name()).or_default());
-            fate.count(table.ends.entry(sample.kind.end()).or_default());
+            table.rows.entry(pair.name()).or_default().count(fate);
+            table.ends.entry(sample.kind.end()).or_default().count(fate);
             progress(number + 1);
         }
         Ok(table)

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use disk::{Loss, MemoryDisk};
 use engine::{CheckReport, GivenUp, Problem, RepairError, RepairReport};
 
-use crate::damage::must_name_a_structure;
+use crate::damage::fate::must_name_a_structure;
 use crate::failure::Broken;
 use crate::oracle::{CHUNK_BYTES, Oracle, Register};
 use crate::range::Range;

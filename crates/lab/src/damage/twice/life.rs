@@ -9,11 +9,11 @@ use format::superblock::Geometry;
 use format::units::ContainerId;
 
 use crate::damage::driver::{ChunkRead, Driver, Ended};
+use crate::damage::fate::{Fate, must_name_a_structure};
 use crate::damage::named::{Named, may_come_of};
 use crate::damage::store::FAVOURITES;
 use crate::damage::truth::{Floor, Place, VOLUME_CHUNKS, VOLUMES, content, volume_name};
 use crate::damage::twice::{Between, Trial};
-use crate::damage::{Fate, must_name_a_structure};
 
 impl Trial<'_> {
     /// The store is opened, read and written to, and closed or cut off; gives the disk after that.

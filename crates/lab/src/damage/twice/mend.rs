@@ -8,12 +8,12 @@ use engine::{Explanation, Problem, Structure, Zone};
 
 use crate::damage::atlas::Atlas;
 use crate::damage::driver::Driver;
+use crate::damage::fate::{Fate, must_name_a_structure};
 use crate::damage::hit::{Blow, Hit};
 use crate::damage::named::Named;
 use crate::damage::store::copy_of;
 use crate::damage::truth::{Floor, Place, volume_name};
 use crate::damage::twice::Trial;
-use crate::damage::{Fate, must_name_a_structure};
 
 const BLOCK_BYTES: u64 = 4096;
 
