@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use format::checksum::crc32c;
-use format::undo::{UndoEntry, UndoStart, sector_crcs};
+use format::undo::{UNDO_BYTES_MAX, UndoEntry, UndoStart, sector_crcs};
 use format::units::Zone;
 
 use crate::ahead::AllocationAhead;
@@ -36,8 +36,8 @@ mod now;
 pub use self::going_back::{UndoError, UndoImage};
 pub use self::longer::{LongerView, zone_tail};
 
-/// Bytes of writes that are held at most.
-const HELD_BYTES_MAX: usize = 16 << 20;
+/// Bytes of writes that are held at most; a write is one entry of the file.
+const HELD_BYTES_MAX: usize = UNDO_BYTES_MAX as usize;
 /// Readable by its owner alone: it holds what a store holds.
 const MODE: u32 = 0o600;
 

@@ -44,6 +44,9 @@ pub(crate) const NEW_CRCS_AT: usize = 48;
 pub(crate) const ENTRY_REST_AT: usize = NEW_CRCS_AT + CRC_BYTES * UNDO_SECTORS;
 const CRC_BYTES: usize = 4;
 
+/// Bytes of one entry, at most: a reader keeps them in memory.
+pub const UNDO_BYTES_MAX: u32 = 16 << 20;
+
 /// Sectors of a block: each is written whole or not at all.
 pub const UNDO_SECTORS: usize = BLOCK_BYTES / SECTOR_BYTES as usize;
 
@@ -159,7 +162,7 @@ impl UndoEntry {
         if !is_whole(offset_bytes) || offset_bytes.checked_add(u64::from(length_bytes)).is_none() {
             return Err(FormatError::field(structure, "offset", offset_bytes));
         }
-        if !is_whole(u64::from(length_bytes)) {
+        if !is_whole(u64::from(length_bytes)) || length_bytes > UNDO_BYTES_MAX {
             return Err(FormatError::field(structure, "length", u64::from(length_bytes)));
         }
         Ok(Self {
@@ -188,7 +191,7 @@ fn zone_at(block: &[u8], at: usize) -> Result<Zone, FormatError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{UndoEntry, UndoStart, sector_crcs};
+    use super::{UNDO_BYTES_MAX, UndoEntry, UndoStart, sector_crcs};
     use crate::units::{BLOCK_BYTES, Zone};
 
     fn each_bit_counts(block: &[u8; BLOCK_BYTES], is_sound: impl Fn(&[u8]) -> bool) {
@@ -216,8 +219,11 @@ mod tests {
         };
         assert_eq!(UndoEntry::decode(&entry.encode()), Ok(entry));
         each_bit_counts(&entry.encode(), |block| UndoEntry::decode(block).is_ok());
-        for bad in [UndoEntry { offset_bytes: 1, ..entry }, UndoEntry { length_bytes: 5, ..entry }]
-        {
+        for bad in [
+            UndoEntry { offset_bytes: 1, ..entry },
+            UndoEntry { length_bytes: 5, ..entry },
+            UndoEntry { length_bytes: UNDO_BYTES_MAX + 4096, ..entry },
+        ] {
             assert!(UndoEntry::decode(&bad.encode()).is_err(), "{bad:?}");
         }
     }

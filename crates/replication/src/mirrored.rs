@@ -231,7 +231,7 @@ impl Mirrored {
             self.primary().compared(cursor + run.length_bytes, None);
         } else {
             let length_bytes = run.length_bytes.min(COMPARED_BYTES_MAX.into()) as u32;
-            let mut bytes = vec![0; length_bytes as usize];
+            let mut bytes = store::zeroed(length_bytes as usize)?;
             self.volume.read_at(cursor, &mut bytes)?;
             let fingerprint = *blake3::hash(&bytes).as_bytes();
             let change = Change::Compare { at_bytes: cursor, length_bytes, fingerprint };
@@ -252,7 +252,7 @@ impl Mirrored {
     fn read_back(&self, ranges: &[(u64, usize)]) -> Result<Change, RequestError> {
         let mut writes = Vec::with_capacity(ranges.len());
         for &(at_bytes, length_bytes) in ranges {
-            let mut bytes = vec![0; length_bytes];
+            let mut bytes = store::zeroed(length_bytes)?;
             self.volume.read_at(at_bytes, &mut bytes)?;
             writes.push((at_bytes, bytes));
         }

@@ -215,7 +215,7 @@ impl Secondary {
         if length_bytes > COMPARED_BYTES_MAX {
             return Err(SecondaryError::Protocol("a range that is too long to be compared"));
         }
-        let mut bytes = vec![0; length_bytes as usize];
+        let mut bytes = store::zeroed(length_bytes as usize)?;
         match self.volume.read_at(at_bytes, &mut bytes) {
             // It is written anew.
             Err(RequestError::Damaged { .. }) => Ok(false),

@@ -116,7 +116,8 @@ fn needed(
     let tail_at = size_bytes.checked_sub(TAIL_BYTES).ok_or_else(|| no(&FooterError::NotParquet))?;
     read(tail_at, &mut tail)?;
     let footer = footer_range(size_bytes, tail).map_err(|error| no(&error))?;
-    let mut bytes = vec![0; (footer.end - footer.start) as usize];
+    let bytes = store::zeroed((footer.end - footer.start) as usize);
+    let mut bytes = bytes.map_err(|error| door.refuse(error, place))?;
     read(footer.start, &mut bytes)?;
     let mut ranges = needed_ranges(&bytes, footer.start, asked).map_err(|error| no(&error))?;
     ranges.insert(0, footer.start..size_bytes);

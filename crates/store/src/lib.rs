@@ -52,6 +52,7 @@ mod create;
 mod error;
 mod files;
 pub mod futures;
+mod memory;
 mod options;
 mod pieces;
 mod randomness;
@@ -67,6 +68,7 @@ pub use engine::{
 };
 pub use error::{CloseError, CreateError, MachineError, OpenError};
 pub use files::{LockWait, open_files};
+pub use memory::zeroed;
 pub use options::{Hooks, Options};
 pub use randomness::random_bytes;
 pub use running::{CORE_THREAD, Store};

@@ -159,6 +159,9 @@ enum RequestErrorForm {
     InvariantBroken {
         name: String,
     },
+    NoMemory {
+        bytes: usize,
+    },
     CannotGrow {
         reason: String,
     },

@@ -372,6 +372,12 @@ pub enum RequestError {
         /// Name of the invariant.
         name: String,
     },
+    /// The machine has not the memory that a request asks for; others go on.
+    #[error("there is no memory for {bytes} bytes")]
+    NoMemory {
+        /// As many as the request asks for.
+        bytes: usize,
+    },
     /// The store cannot be made larger like that.
     #[error("the store was not made larger: {reason}")]
     CannotGrow {

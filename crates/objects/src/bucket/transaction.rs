@@ -22,7 +22,7 @@ use super::get::Reader;
 use super::info::{Metadata, ObjectInfo, check_key, has_expired};
 use super::put::new_record;
 use super::{Bucket, Core};
-use crate::values::{TOGETHER_BYTES_MAX, ValueReader, ValueWriter, WrittenValue};
+use crate::values::{TOGETHER_BYTES_MAX, ValueError, ValueReader, ValueWriter, WrittenValue};
 
 /// About what the log takes for a transaction of short values.
 const LOG_BYTES: usize = 32 << 10;
@@ -155,7 +155,8 @@ impl<'a> Transaction<'a> {
             return Ok(Some(bytes.to_vec()));
         }
         let Some(mut reader) = self.reader(key)? else { return Ok(None) };
-        let mut bytes = vec![0; reader.info().size_bytes as usize];
+        let bytes = store::zeroed(reader.info().size_bytes as usize);
+        let mut bytes = bytes.map_err(ValueError::from)?;
         let read = reader.read_at(0, &mut bytes)?;
         assert!(read == bytes.len(), "an object knows how long it is");
         Ok(Some(bytes))

@@ -119,7 +119,7 @@ impl Pages {
     /// # Errors
     /// [`RequestError`] when it can be read from neither copy.
     pub(crate) fn read_page(&self, page: PageRef) -> Result<Vec<u8>, RequestError> {
-        let mut bytes = vec![0; page.length_bytes as usize];
+        let mut bytes = store::zeroed(page.length_bytes as usize)?;
         self.read_stored(page.offset_bytes, &mut bytes)?;
         Ok(bytes)
     }

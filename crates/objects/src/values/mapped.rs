@@ -52,7 +52,7 @@ impl ValueWriter {
         while at < range.end {
             let span = span_at(from, at..range.end)?;
             let Some((first, last)) = span.first().zip(span.last()) else {
-                let mut bytes = vec![0; (range.end - at) as usize];
+                let mut bytes = store::zeroed((range.end - at) as usize)?;
                 let found = from.read_at(at, &mut bytes)?;
                 assert!(found == bytes.len(), "a value in its record has its bytes");
                 return self.write(&bytes);
