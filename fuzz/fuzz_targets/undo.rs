@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use disk::{AlignedBuf, Disk, Io, IoKind, MemoryDisk, UndoImage};
 use format::BLOCK_BYTES;
@@ -45,7 +45,7 @@ fn decodes(input: &[u8]) {
 }
 
 /// A repair as the input says, its file with some harm, and the way back.
-fn go_back(input: &mut Input<'_>, path: &PathBuf) {
+fn go_back(input: &mut Input<'_>, path: &Path) {
     let before: Bytes = ZONES.map(|zone| (zone, vec![input.byte(); BLOCKS * BLOCK_BYTES])).into();
     let mut now = before.clone();
     let (mut entries, mut file) = (0, Vec::new());
@@ -88,6 +88,19 @@ fn go_back(input: &mut Input<'_>, path: &PathBuf) {
         bytes.truncate(input.below(bytes.len() + 1));
     }
     fs::write(path, &bytes).unwrap();
+    judge(path, &before, &now, harm != 0);
+}
+
+fn fill(disk: &mut MemoryDisk, zone: Zone, bytes: &[u8]) {
+    let kind = IoKind::Write { buf: AlignedBuf::padded(bytes).into(), durable: true };
+    disk.submit(Io { zone, offset_bytes: 0, kind, tag: 0 });
+    while disk.in_flight() > 0 {
+        disk.wait(&mut Vec::new());
+    }
+}
+
+/// Takes the repair back that left `now`, and looks at what comes of it.
+fn judge(path: &Path, before: &Bytes, now: &Bytes, is_harmed: bool) {
     let sizes = ZONES.map(|zone| (zone, (BLOCKS * BLOCK_BYTES) as u64));
     let mut disk = MemoryDisk::new(&sizes, 1);
     now.iter().for_each(|(zone, bytes)| fill(&mut disk, *zone, bytes));
@@ -95,11 +108,11 @@ fn go_back(input: &mut Input<'_>, path: &PathBuf) {
         ZONES.map(|zone| (zone, disk.peek(zone, 0, BLOCKS * BLOCK_BYTES))).into()
     };
     let Ok(image) = UndoImage::read(path) else {
-        assert!(harm != 0, "an undamaged file is refused");
+        assert!(is_harmed, "an undamaged file is refused");
         return;
     };
     match image.go_back(&mut disk) {
-        Ok(()) if harm == 0 => assert!(peek(&disk) == before, "it is not as it was"),
+        Ok(()) if !is_harmed => assert!(peek(&disk) == *before, "it is not as it was"),
         // Of a file that was cut short the last writes are not known, and of the superblock and the
         // journal it is known that there were none.
         Ok(()) => {
@@ -108,16 +121,8 @@ fn go_back(input: &mut Input<'_>, path: &PathBuf) {
             assert!(now[&Zone::Journal] == before[&Zone::Journal]);
         }
         Err(_) => {
-            assert!(harm != 0, "an undamaged file is not taken back");
-            assert!(peek(&disk) == now, "a refusal changes something");
+            assert!(is_harmed, "an undamaged file is not taken back");
+            assert!(peek(&disk) == *now, "a refusal changes something");
         }
-    }
-}
-
-fn fill(disk: &mut MemoryDisk, zone: Zone, bytes: &[u8]) {
-    let kind = IoKind::Write { buf: AlignedBuf::padded(bytes).into(), durable: true };
-    disk.submit(Io { zone, offset_bytes: 0, kind, tag: 0 });
-    while disk.in_flight() > 0 {
-        disk.wait(&mut Vec::new());
     }
 }
