@@ -26,6 +26,7 @@ pub(crate) mod copying;
 pub(crate) mod lists;
 
 use format::units::{Pba, Pbn};
+use tables::PinSet;
 
 use crate::copies::lists::CopyLists;
 use crate::core::Core;
@@ -48,6 +49,8 @@ pub(crate) struct Copies {
     pub(crate) reading: bool,
     /// Chunks that may be begun although clients are busy.
     due: u32,
+    /// Pages that the task needs.
+    pins: PinSet,
 }
 
 /// A chunk that is worked on.

@@ -36,10 +36,11 @@ use format::map_page::SLOTS;
 use format::record::Change;
 use format::units::{Lba, Pbn, TreeId, VolumeId};
 use mutants::mutant;
-use tables::{NextLeaf, PageError, lba_pbn};
+use tables::{NextLeaf, PageError, PinSet, lba_pbn};
 
 use crate::copy_range::copied_range::CopiedRange;
 use crate::core::Core;
+use crate::core::invariant::Invariant;
 use crate::core::record::CHANGE_BYTES_MAX;
 use crate::door::error::RequestError;
 use crate::door::requests::CopyRequest;
@@ -104,7 +105,9 @@ pub(crate) fn buffer_copy(core: &mut Core, copy: &mut CopyRequest, room_chunks: 
     let Range { start, end } = front.targets();
     core.intake.lookaside.stamp(front.to.id, start * chunk_bytes..end * chunk_bytes);
     if mutant!(CopiesBeforeBuffered) {
-        let chunks = copy_piece(core, &front).unwrap_or(0);
+        let mut pins = PinSet::default();
+        let chunks = copy_piece(core, &mut pins, &front).unwrap_or(0);
+        core.hold_in(&mut pins, Wanted::default());
         front.move_on(chunks);
     }
     core.buffer.push_closed(Work::Copy(front));
@@ -115,13 +118,11 @@ pub(crate) fn buffer_copy(core: &mut Core, copy: &mut CopyRequest, room_chunks: 
 }
 
 /// Applies the next piece of the copy at the front of the write buffer; false while it waits.
-pub(crate) fn commit_copy(core: &mut Core, range: &CopiedRange) -> bool {
-    if core.state.store.awaits(&core.held_pages.apply)
-        || core.table_room.tables_are_behind(&core.state)
-    {
+pub(crate) fn commit_copy(core: &mut Core, pins: &mut PinSet, range: &CopiedRange) -> bool {
+    if core.state.store.awaits(pins) || core.table_room.tables_are_behind(&core.state) {
         return false;
     }
-    match copy_piece(core, range) {
+    match copy_piece(core, pins, range) {
         Ok(chunks) if chunks == range.chunks => core.finish_group(),
         Ok(0) => return false,
         Ok(chunks) => move_copy_on(core, chunks),
@@ -136,16 +137,19 @@ pub(crate) fn commit_copy(core: &mut Core, range: &CopiedRange) -> bool {
 }
 
 fn move_copy_on(core: &mut Core, chunks: u64) {
-    if let Some(group) = core.buffer.groups.front_mut()
-        && let Work::Copy(range) = &mut group.work
-    {
-        range.move_on(chunks);
+    match core.buffer.groups.front_mut().map(|group| &mut group.work) {
+        Some(Work::Copy(range)) => range.move_on(chunks),
+        _ => core.violated(Invariant::GroupStaysUntilApplied),
     }
 }
 
 /// Copies the next chunks of a range as one record: how many, none while pages are missing or
 /// the journal is full.
-fn copy_piece(core: &mut Core, range: &CopiedRange) -> Result<u64, RequestError> {
+fn copy_piece(
+    core: &mut Core,
+    pins: &mut PinSet,
+    range: &CopiedRange,
+) -> Result<u64, RequestError> {
     for volume in [&range.from, &range.to] {
         if !core.state.is_live(volume.id) {
             return Err(RequestError::NoSuchVolume { name: volume.name() });
@@ -153,7 +157,7 @@ fn copy_piece(core: &mut Core, range: &CopiedRange) -> Result<u64, RequestError>
     }
     let mut wanted = Wanted::default();
     let found = find_piece(core, range, &mut wanted);
-    core.hold_pages(wanted, |held| &mut held.apply);
+    core.hold_in(pins, wanted);
     let CopyPiece { changes, chunks } = found.map_err(|error| not_copied(range, &error))?;
     let body_bytes = changes.len() * CHANGE_BYTES_MAX + chunks_mapped(&changes) * PBN_BYTES;
     if chunks == 0 || changes.is_empty() {

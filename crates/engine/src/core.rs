@@ -32,7 +32,6 @@ use crate::door::error::RequestError;
 use crate::door::intake::Intake;
 use crate::notice::Observer;
 use crate::pages::absence::Absence;
-use crate::pages::held_pages::HeldPages;
 use crate::placement::Placement;
 use crate::read::frame_cache::FrameCache;
 use crate::scrub::damage::Damage;
@@ -65,7 +64,6 @@ pub(crate) struct Core {
     pub(crate) buffer: WriteBuffer,
     pub(crate) volumes: Volumes,
     pub(crate) frames: FrameCache,
-    pub(crate) held_pages: HeldPages,
     /// What waits for space, not acknowledged.
     pub(crate) waiting: VecDeque<Waiting>,
     pub(crate) quota_line: QuotaLine,
@@ -118,7 +116,6 @@ impl Core {
             copy_lists: CopyLists::default(),
             live_watch: None,
             frames: FrameCache::new(frame_cache_bytes),
-            held_pages: HeldPages::default(),
             waiting: VecDeque::new(),
             counters: Counters::default(),
             stages: StageClock::none(),

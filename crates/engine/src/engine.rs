@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use accelerator::{Emulated, EmulatedSettings, Offload};
+use accelerator::EmulatedSettings;
 use disk::{Doorbell, ErrorClass};
 use format::record::Change;
 use format::units::Zone;
@@ -30,9 +30,8 @@ use crate::core::{Core, CoreParts};
 use crate::devices::{Ended, Purpose};
 use crate::door::error::RequestError;
 use crate::door::requests::Request;
-use crate::duplicates::comparisons::Comparisons;
+use crate::duplicates::Duplicates;
 use crate::duplicates::directories::Directories;
-use crate::duplicates::lookups::Lookups;
 use crate::evacuate::evacuation::Evacuation;
 use crate::explain::explaining::Explaining;
 use crate::flush::flushing::Flushing;
@@ -45,6 +44,7 @@ use crate::part::Part;
 use crate::read::ahead::Ahead;
 use crate::read::reads::Reads;
 use crate::scrub::state::Scrub;
+use crate::space::allocation::check_allocation;
 use crate::space::fullness::watch_room;
 use crate::space::quota::Admission;
 use crate::space::wait::advance_waiting;
@@ -53,6 +53,7 @@ use crate::volumes::give_back::GiveBack;
 use crate::walk::walks::Walks;
 use crate::write::buffer::Frames;
 use crate::write::job_tag::untag;
+use crate::write::writes::Writes;
 
 /// How long [`Engine::run`] waits at the doorbell before it ticks.
 pub(crate) const TICK_MS: u32 = 100;
@@ -73,7 +74,6 @@ pub struct Engine {
     pub(crate) reads: Reads,
     pub(crate) lending: Lending,
     pub(crate) ahead: Ahead,
-    pub(crate) comparisons: Comparisons,
     pub(crate) flushing: Flushing,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) merge: Merge,
@@ -86,10 +86,8 @@ pub struct Engine {
     pub(crate) evacuation: Evacuation,
     pub(crate) give_back: GiveBack,
     pub(crate) admission: Admission,
-    pub(crate) lookups: Lookups,
-    /// What fingerprints and compresses clients' chunks in place of the workers (decision 077).
-    pub(crate) offload: Option<Offload>,
-    pub(crate) directories: Directories,
+    pub(crate) duplicates: Duplicates,
+    pub(crate) writes: Writes,
     pub(crate) memory_bytes_max: u64,
     pub(crate) requests: VecDeque<Request>,
     pub(crate) closing: Closing,
@@ -130,7 +128,6 @@ impl Engine {
             reads: Reads::default(),
             lending: Lending::new(&parts.caches),
             ahead: Ahead::new(ahead_bytes),
-            comparisons: Comparisons::default(),
             flushing: Flushing::default(),
             checkpoints: Checkpoints::new(),
             merge: Merge::default(),
@@ -143,12 +140,8 @@ impl Engine {
             evacuation: Evacuation::default(),
             give_back: GiveBack::default(),
             admission: Admission::default(),
-            lookups: Lookups::default(),
-            offload: parts.accelerator.map(|settings| {
-                let device = Emulated::new(settings.capacity);
-                Offload::new(Box::new(device))
-            }),
-            directories: Directories::new(directory_entries),
+            duplicates: Duplicates::new(Directories::new(directory_entries)),
+            writes: Writes::new(parts.accelerator),
             memory_bytes_max: parts.memory_bytes_max,
             requests: VecDeque::new(),
             closing: Closing::No,
@@ -284,6 +277,7 @@ impl Engine {
     /// Asserts that what parts show in [`Core`] is what they have.
     fn check(&self) {
         self.core.log.check();
+        check_allocation(&self.core);
         self.parts().iter().for_each(|part| part.check(&self.core));
         assert!(self.core.stopped.is_none() || self.core.stop_is_answered, "StopIsAnswered");
     }
@@ -341,7 +335,7 @@ impl Engine {
             }
             Purpose::Known { read, container } => {
                 self.core.placement.space.unpin(container);
-                self.known_frames_read(read, io.buf);
+                self.duplicates.known_frames_read(&mut self.core, read, io.buf);
             }
             Purpose::Ahead(at) => self.stretch_read(at, io.buf),
             Purpose::Victim => self.collection.victim_read(&mut self.core, io.buf),
@@ -349,7 +343,8 @@ impl Engine {
             Purpose::Explain(pba) => self.explaining.frame_read(&mut self.core, pba, io.buf),
             Purpose::Copy(pba) => self.copies.frame_read(&mut self.core, pba, io.buf),
             Purpose::Directory { container, sequence } => {
-                self.directory_read(container, sequence, io.buf.as_ref());
+                let tail = io.buf.as_ref();
+                self.duplicates.directory_read(&mut self.core, container, sequence, tail);
             }
             Purpose::Journal(_) => {}
             Purpose::Container(id) => self.core.placement.write_ended(id),
@@ -385,7 +380,9 @@ impl Engine {
             JobDone::Fingerprints { tag, fingerprints, payloads } => {
                 self.fingerprints_made(tag, fingerprints, payloads);
             }
-            JobDone::Compared { tag, comparisons } => self.compared(tag, &comparisons),
+            JobDone::Compared { tag, comparisons } => {
+                self.duplicates.compared(&mut self.core, tag, &comparisons)
+            }
             JobDone::Frames { tag, bytes, ends, spared } => {
                 self.submission_ended(tag);
                 self.core.counters.chunks_spared += spared;

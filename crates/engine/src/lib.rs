@@ -14,9 +14,9 @@
 //!
 //! `engine.rs` is the loop: it calls the *parts* (`part.rs`), each of which owns its state
 //! (`flush/flushing`, `checkpoint/checkpoints`, `collect/collection`, `scrub/state`), and works on
-//! what all share (`core.rs`). `dispatch.rs` says whom a request is for. Reads, duplicates and the
-//! stages of groups are methods of the loop's own type still (decision 076). Imports go one way:
-//! loop, parts, core, state.
+//! what all share (`core.rs`). `dispatch.rs` says whom a request is for. Reads and the stages of
+//! groups are methods of the loop's own type still (decision 076). Imports go one way: loop, parts,
+//! core, state.
 //!
 //! Rooms below know nothing of each other; here they meet. There is no thread, clock or randomness
 //! in this crate: [`Engine::run`] works on its caller's thread. A program that embeds a store takes

@@ -21,6 +21,7 @@ pub(crate) mod frame_cache;
 pub(crate) mod read_ahead;
 pub(crate) mod reads;
 pub(crate) mod streams;
+pub(crate) mod stretches;
 
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -156,7 +157,7 @@ impl Engine {
             // Nobody waits longer.
             let waits = matches!(resolved, Ok(Resolved::Waits));
             let done = if waits { None } else { Some(std::mem::take(&mut wanted.pins)) };
-            self.core.hold_pages(wanted, |held| &mut held.read);
+            self.core.hold_in(&mut self.reads.pins, wanted);
             done.into_iter().for_each(|pins| self.core.state.store.release_pins(pins));
         } else {
             self.core.submit_page_reads(wanted.reads);
@@ -224,18 +225,12 @@ impl Engine {
         }
         for &pbn in named.iter().filter(|pbn| !pbn.is_none()) {
             here &= self.core.state.want_pba(pbn, wanted)?;
-            if self.may_have_copy(pbn) {
+            if self.core.may_have_copy(pbn) {
                 // Without its page there is just no copy.
                 here &= self.core.state.want_copy(pbn, wanted).unwrap_or(true);
             }
         }
         Ok(here)
-    }
-
-    pub(crate) fn may_have_copy(&self, pbn: Pbn) -> bool {
-        let references =
-            || pbn_pba::get(&self.core.state.store, pbn).map_or(0, |entry| entry.references);
-        self.core.state.totals.copied_chunks > 0 && self.core.state.may_have_copy(references())
     }
 
     /// Finds where the stored parts are, which name these chunks; all pages are here.
@@ -271,7 +266,7 @@ impl Engine {
             };
             let part = self.place_of(op, at, pbn, entry);
             if matches!(op.whom, ReadFor::Ahead) {
-                if !self.is_near(pbn, part.pba) {
+                if !self.ahead.is_near(&self.core, pbn, part.pba) {
                     add_to_spans(&mut spans, part);
                 }
                 continue;
@@ -321,7 +316,7 @@ impl Engine {
             return self.finish_read(op, parts);
         }
         if matches!(op.whom, ReadFor::Ahead) {
-            return self.read_spans_ahead(spans);
+            return self.ahead.read_spans_ahead(&mut self.core, spans);
         }
         let read = self.reads.next_read;
         self.reads.next_read += 1;

@@ -21,4 +21,5 @@ pub(crate) mod slot;
 pub(crate) mod trim;
 pub(crate) mod unmap;
 pub(crate) mod warm;
+pub(crate) mod writes;
 pub(crate) mod written;

@@ -8,11 +8,12 @@ use format::root::Stream;
 use format::superblock::Geometry;
 use format::units::{Fingerprint, Pba, Pbn};
 use mutants::mutant;
-use tables::{PageError, pbn_pba, second_copies};
+use tables::{PageError, PinSet, pbn_pba, second_copies};
 
 use crate::copies::{Copies, Task};
 use crate::core::Core;
 use crate::core::frame::FoundFrame;
+use crate::core::invariant::Invariant;
 use crate::core::record::CHANGE_BYTES_MAX;
 use crate::devices::Purpose;
 use crate::engine::Engine;
@@ -46,7 +47,7 @@ impl Copies {
         let is_reading = self.reading;
         if is_over {
             task.end(&mut core.copy_lists);
-            core.hold_pages(Wanted::default(), |held| &mut held.copy);
+            core.hold_in(&mut self.pins, Wanted::default());
         } else {
             self.task = Some(task);
         }
@@ -65,7 +66,7 @@ impl Copies {
 
     /// Gives a chunk its second copy; false while something is waited for.
     fn copy(&mut self, core: &mut Core, task: &mut Task) -> Result<bool, PageError> {
-        let Some(entry) = wanted_entry(core, task.pbn)? else { return Ok(false) };
+        let Some(entry) = wanted_entry(core, &mut self.pins, task.pbn)? else { return Ok(false) };
         let has_copy = second_copies::get(&core.state.store, task.pbn).is_some()
             && !core.copy_lists.needs_another(task.pbn);
         let Some(entry) = entry.filter(|entry| core.state.is_popular(entry.references)) else {
@@ -93,7 +94,7 @@ impl Copies {
     /// Finds out what a suspected frame is worth, and lets its copy take its place if nothing.
     fn heal_from_copy(&mut self, core: &mut Core, task: &mut Task) -> Result<bool, PageError> {
         let pbn = task.pbn;
-        let Some(entry) = wanted_entry(core, pbn)? else { return Ok(false) };
+        let Some(entry) = wanted_entry(core, &mut self.pins, pbn)? else { return Ok(false) };
         let copy = second_copies::get(&core.state.store, pbn);
         let (Some(PbaEntry { pba, .. }), Some(copy)) = (entry, copy) else { return Ok(true) };
         if task.damaged_at != Some(pba) {
@@ -165,6 +166,9 @@ fn place_copy(core: &mut Core, pbn: Pbn, found: &FoundFrame, fingerprint: Finger
         let mut changes = Vec::new();
         let placed = Placed { frame, pbn, fingerprint };
         if let Some(at) = core.placement.place(stream, &placed, &mut changes) {
+            if at.container == found.pba.container {
+                return core.violated(Invariant::CopyElsewhere);
+            }
             changes.push(core.copied(pbn, at, &fingerprint));
             core.counters.chunks_copied += 1;
             core.counters.frame_bytes_copied += u64::from(at.length_bytes);
@@ -174,10 +178,14 @@ fn place_copy(core: &mut Core, pbn: Pbn, found: &FoundFrame, fingerprint: Finger
 }
 
 /// What the tables say of a chunk; the outer None while pages are on their way.
-fn wanted_entry(core: &mut Core, pbn: Pbn) -> Result<Option<Option<PbaEntry>>, PageError> {
+fn wanted_entry(
+    core: &mut Core,
+    pins: &mut PinSet,
+    pbn: Pbn,
+) -> Result<Option<Option<PbaEntry>>, PageError> {
     let mut wanted = Wanted::default();
     let here = core.state.want_move(pbn, &mut wanted);
-    core.hold_pages(wanted, |held| &mut held.copy);
+    core.hold_in(pins, wanted);
     if !here? {
         return Ok(None);
     }

@@ -27,6 +27,13 @@ pub(crate) fn blocks_of(pba: Pba) -> Range<u32> {
 }
 
 impl Core {
+    /// Whether a chunk may have a second copy.
+    pub(crate) fn may_have_copy(&self, pbn: Pbn) -> bool {
+        let references =
+            || pbn_pba::get(&self.state.store, pbn).map_or(0, |entry| entry.references);
+        self.state.totals.copied_chunks > 0 && self.state.may_have_copy(references())
+    }
+
     /// The frame at `pba`, from memory; None while it is read. Where there is no such place, it has
     /// no bytes.
     pub(crate) fn find_frame(

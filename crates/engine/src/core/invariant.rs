@@ -4,12 +4,18 @@
 /// An invariant.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Invariant {
+    /// A version that a record has just made or changed is in the catalog.
+    CatalogFollows,
     /// A container in use lies in a data zone, also when the store has grown or a zone is gone.
     ContainersKeepNumbers,
+    /// The second copy of a chunk lies in another container than the chunk.
+    CopyElsewhere,
     /// Each chunk that a group stores has a frame, in the same order.
     FrameForEachStore,
     /// A group is in the write buffer until it is applied, and is applied when it is the oldest.
     GroupStaysUntilApplied,
+    /// Who has no room yet stands at the front of the line again.
+    LineKeepsOrder,
     /// What collection moves finds the room that was counted for it.
     MoveFindsRoom,
     /// What comes was asked for by the one that waits for it.
@@ -24,6 +30,8 @@ pub(crate) enum Invariant {
     PromisedRoomIsThere,
     /// What comes for a step of a scrub was asked for by it, and its writes end once.
     ReadsCounted,
+    /// The journal takes a record for which it was found to have room.
+    RecordFits,
     /// A root is written when all that it counts in is durable and placed.
     RootBehindRecords,
     /// A checkpoint that is under way has the root that it ends with.

@@ -5,7 +5,6 @@ use tables::{PageRead, PinSet};
 
 use crate::core::Core;
 use crate::devices::Purpose;
-use crate::pages::held_pages::HeldPages;
 use crate::pages::wanted::Wanted;
 
 impl Core {
@@ -17,14 +16,8 @@ impl Core {
         }
     }
 
-    /// Gives back what an earlier attempt held, now that a later one holds its own.
-    pub(crate) fn hold_pages(&mut self, wanted: Wanted, of: fn(&mut HeldPages) -> &mut PinSet) {
-        let mut held = std::mem::take(of(&mut self.held_pages));
-        self.hold_in(&mut held, wanted);
-        *of(&mut self.held_pages) = held;
-    }
-
-    /// The same for a part that keeps its pins itself.
+    /// Gives back what an earlier attempt `held`, now that a later one holds its own: were those
+    /// pages to leave the cache while others come, what needs many would never end.
     pub(crate) fn hold_in(&mut self, held: &mut PinSet, wanted: Wanted) {
         let earlier = std::mem::replace(held, wanted.pins);
         self.state.store.release_pins(earlier);

@@ -11,7 +11,6 @@ use crate::core::flush_queue::Answer;
 use crate::core::invariant::Invariant;
 use crate::core::record_log::Durability;
 use crate::devices::Purpose;
-use crate::door::error::RequestError;
 use crate::state::LiveChange;
 use crate::stats::stages::CoreStage;
 use crate::write::partial::Ack;
@@ -216,9 +215,7 @@ impl Core {
             settled.placed_sequence = settled.durable_sequence;
         }
         let Ok(appended) = self.log.journal.append(body, settled) else {
-            let zone = crate::zone_name(Zone::Journal);
-            let reason = format!("{zone} has no room for a record that was promised some");
-            self.stop_writing(RequestError::WriteFailed { zone, reason });
+            self.violated(Invariant::RecordFits);
             return false;
         };
         self.log.told = settled.durable_sequence;

@@ -6,11 +6,11 @@
 //! waits to be sent, nor what the engine holds of the volume for itself.
 //!
 //! Requests take an `&OpenVolume`. So a client that is not listed sends nothing: once the core has
-//! seen an empty list, all requests to the volume are in its queues ([`Engine::has_requests_to`]),
+//! seen an empty list, all requests to the volume are in its queues ([`Intake::has_requests_to`]),
 //! and further ones come only behind another opening, which the core itself carries out.
 //!
 //! [`OpenVolume`]: crate::door::open_volume::OpenVolume
-//! [`Engine::has_requests_to`]: crate::engine::Engine::has_requests_to
+//! [`Intake::has_requests_to`]: crate::door::intake::Intake::has_requests_to
 
 use std::fmt::{self, Display, Formatter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! What is equal is a duplicate. What is not, or could not be compared, is stored *aside*
-//! ([`Plan::Aside`]): its fingerprint goes on leading to the other chunk, and no look-up finds it.
+//! ([`crate::write::slot::Plan::Aside`]): its fingerprint goes on leading to the other chunk, and
+//! no look-up finds it.
 //!
 //! An outcome says of a slot and one PBN whether their bytes are the same. It stays true as long as
 //! the PBN is held ([`crate::write::buffer::WriteBuffer::held`]), which it is from the moment it
@@ -33,33 +34,36 @@ use mutants::mutant;
 use reduce::{ChunkBatch, Comparison, Image, Job, Known, KnownFrame};
 use tables::{PageError, Seen, pbn_pba};
 
+use crate::core::Core;
 use crate::core::invariant::Invariant;
 use crate::devices::Purpose;
+use crate::duplicates::Duplicates;
 use crate::duplicates::candidates::{Candidate, Compared, Outcome};
 use crate::duplicates::comparisons::{CompareJob, KnownRead, StoredFrames};
-use crate::duplicates::known::Due;
-use crate::engine::Engine;
+use crate::duplicates::known::{Due, known_frame};
 use crate::pages::wanted::Wanted;
+use crate::read::ahead::Ahead;
 use crate::read::frame_cache::Ticket;
-use crate::read::read_ahead::known_frame;
 use crate::read::reads::{Span, SpanPart, add_to_spans};
 use crate::scrub::damage::Evidence;
 use crate::write::buffer::Group;
 use crate::write::group::JOB_CHUNKS;
-use crate::write::slot::{Plan, Planned, SlotData};
+use crate::write::slot::SlotData;
 
-impl Engine {
+impl Duplicates {
     /// Whether every slot of a group that has a candidate has been compared with it; if not, that
     /// is begun, or goes on.
     pub(crate) fn compare_group(
         &mut self,
+        core: &mut Core,
+        ahead: &mut Ahead,
         id: u64,
         fingerprints: &[Option<Fingerprint>],
         seen: &[Seen],
     ) -> Result<bool, PageError> {
-        let candidates = self.candidates(fingerprints, seen);
-        let Some(group) = self.core.buffer.group_mut(id) else {
-            self.core.violated(Invariant::GroupStaysUntilApplied);
+        let candidates = self.candidates(core, fingerprints, seen);
+        let Some(group) = core.buffer.group_mut(id) else {
+            core.violated(Invariant::GroupStaysUntilApplied);
             return Ok(false);
         };
         let mut due = Vec::new();
@@ -75,17 +79,18 @@ impl Engine {
         if due.is_empty() {
             return Ok(true);
         }
-        if !self.want_known(&due)? {
+        if !self.want_known(core, &due)? {
             return Ok(false);
         }
-        self.begin_comparing(id, &due);
+        self.begin_comparing(core, ahead, id, &due);
         // Where nothing can be read there is nothing to wait for.
-        Ok(!self.core.buffer.group(id).is_some_and(Group::is_comparing))
+        Ok(!core.buffer.group(id).is_some_and(Group::is_comparing))
     }
 
     /// What each chunk of a group may be a duplicate of.
     fn candidates(
         &self,
+        core: &Core,
         fingerprints: &[Option<Fingerprint>],
         seen: &[Seen],
     ) -> Vec<Option<Candidate>> {
@@ -96,7 +101,7 @@ impl Engine {
             if let Some(Seen::Stored(pbn)) = seen.next() {
                 return Some(Candidate::Chunk(*pbn));
             }
-            if let Some((pbn, _)) = self.pending_chunk(fingerprint) {
+            if let Some((pbn, _)) = self.pending_chunk(core, fingerprint) {
                 return Some(Candidate::Chunk(pbn));
             }
             let first = *new.entry(*fingerprint).or_insert(at);
@@ -106,93 +111,97 @@ impl Engine {
     }
 
     /// Asks for the pages that say where the candidates are; false while some are missing.
-    fn want_known(&mut self, due: &[(usize, Candidate)]) -> Result<bool, PageError> {
+    fn want_known(
+        &mut self,
+        core: &mut Core,
+        due: &[(usize, Candidate)],
+    ) -> Result<bool, PageError> {
         let mut wanted = Wanted::default();
         let mut here = Ok(true);
         for (_, with) in due {
             if let (Candidate::Chunk(pbn), Ok(so_far)) = (with, &here) {
-                here = self.core.state.want_pba(*pbn, &mut wanted).map(|is_here| is_here & so_far);
+                here = core.state.want_pba(*pbn, &mut wanted).map(|is_here| is_here & so_far);
             }
         }
-        self.core.hold_pages(wanted, |held| &mut held.compared);
+        core.hold_in(&mut self.compared_pins, wanted);
         here
     }
 
-    /// Whether a group waits for the pages that say where its candidates are. What those push out
-    /// of a small cache meanwhile would be looked for again, and push out those: for ever.
-    pub(crate) fn awaits_candidates(&self, id: u64) -> bool {
-        let is_due = |compared: &Compared| compared.outcome == Outcome::Due;
-        self.core.buffer.group(id).is_some_and(|group| group.compared.iter().flatten().any(is_due))
-    }
-
-    fn begin_comparing(&mut self, id: u64, due: &[(usize, Candidate)]) {
+    fn begin_comparing(
+        &mut self,
+        core: &mut Core,
+        ahead: &mut Ahead,
+        id: u64,
+        due: &[(usize, Candidate)],
+    ) {
         let mut known = Due::default();
         for &(at, with) in due {
-            let outcome = self.find_known(id, at, with, &mut known);
-            self.set_outcome(id, at, outcome);
+            let outcome = self.find_known(core, ahead, id, at, with, &mut known);
+            set_outcome(core, id, at, outcome);
         }
         let Due { chunks, image, frames, mut parts, waiting, places } = known;
-        if let Some(group) = self.core.buffer.group_mut(id) {
+        if let Some(group) = core.buffer.group_mut(id) {
             group.comparisons_out = chunks.len() + frames.len() + parts.len() + waiting;
         }
         for some in chunks.chunks(JOB_CHUNKS) {
             let slots = some.iter().map(|(at, _)| *at).collect();
             let known = Known::Chunks(some.iter().map(|(_, chunk)| chunk).collect());
-            self.submit_comparison(CompareJob { group: id, slots, stored: None }, known);
+            self.submit_comparison(core, CompareJob { group: id, slots, stored: None }, known);
         }
-        self.compare_frames(id, &frames, &(Arc::new(image) as Arc<dyn Image>), None);
+        self.compare_frames(core, id, &frames, &(Arc::new(image) as Arc<dyn Image>), None);
         parts.sort_unstable_by_key(|part| (part.pba.container, part.pba.offset_bytes, part.at));
         let mut spans: Vec<Span> = Vec::new();
         parts.into_iter().for_each(|part| add_to_spans(&mut spans, part));
-        spans.into_iter().for_each(|span| self.read_known(id, span));
-        self.follow_comparisons(&places);
+        spans.into_iter().for_each(|span| self.read_known(core, id, span));
+        ahead.follow_comparisons(core, &places);
     }
 
-    pub(crate) fn read_known(&mut self, group: u64, span: Span) {
+    pub(crate) fn read_known(&mut self, core: &mut Core, group: u64, span: Span) {
         let container = span.container;
-        let place = self.core.geometry.container_zone(container);
+        let place = core.geometry.container_zone(container);
         let (first_bytes, end_bytes) = (span.first_bytes, span.end_bytes);
         let slots: Vec<usize> = span.parts.iter().map(|part| part.at).collect();
         let Some((zone, start_bytes)) = place else {
-            self.core.violated(Invariant::ContainersKeepNumbers);
-            return slots.into_iter().for_each(|at| self.end_comparison(group, at, None));
+            core.violated(Invariant::ContainersKeepNumbers);
+            return slots.into_iter().for_each(|at| end_comparison(core, group, at, None));
         };
-        self.core.counters.comparison_reads += 1;
-        self.core.counters.comparison_bytes_read += u64::from(end_bytes - first_bytes);
-        self.core.counters.chunks_read_to_compare += slots.len() as u64;
-        self.core.placement.space.pin(container);
-        let ticket = self.core.frames.ticket();
-        span.parts.iter().for_each(|part| self.core.frames.expect(part.pbn, ticket));
+        core.counters.comparison_reads += 1;
+        core.counters.comparison_bytes_read += u64::from(end_bytes - first_bytes);
+        core.counters.chunks_read_to_compare += slots.len() as u64;
+        core.placement.space.pin(container);
+        let ticket = core.frames.ticket();
+        span.parts.iter().for_each(|part| core.frames.expect(part.pbn, ticket));
         let read = self.comparisons.begin_read(KnownRead { group, span, ticket });
         let offset_bytes = start_bytes + u64::from(first_bytes);
         let length_bytes = (end_bytes - first_bytes) as usize;
-        self.core.devices.read(
-            zone,
-            offset_bytes,
-            length_bytes,
-            Purpose::Known { read, container },
-        );
+        core.devices.read(zone, offset_bytes, length_bytes, Purpose::Known { read, container });
     }
 
     /// A stretch of a container has come; None when the device did not give it.
-    pub(crate) fn known_frames_read(&mut self, read: u64, buf: Option<AlignedBuf>) {
+    pub(crate) fn known_frames_read(
+        &mut self,
+        core: &mut Core,
+        read: u64,
+        buf: Option<AlignedBuf>,
+    ) {
         let Some(KnownRead { group, span, ticket }) = self.comparisons.end_read(read) else {
-            return self.core.violated(Invariant::OnePending);
+            return core.violated(Invariant::OnePending);
         };
         let Some(buf) = buf else {
             // Who reads these chunks is told. Here nothing is known of them, not even damage.
             return span.parts.iter().for_each(|part| {
-                self.core.frames.arrive(part.pbn, ticket, None);
-                self.end_comparison(group, part.at, None);
+                core.frames.arrive(part.pbn, ticket, None);
+                end_comparison(core, group, part.at, None);
             });
         };
         let frame = |part: &SpanPart| known_frame(*part, span.first_bytes);
         let frames: Vec<_> = span.parts.iter().map(frame).collect();
-        self.compare_frames(group, &frames, &(Arc::new(buf) as Arc<dyn Image>), Some(ticket));
+        self.compare_frames(core, group, &frames, &(Arc::new(buf) as Arc<dyn Image>), Some(ticket));
     }
 
     pub(crate) fn compare_frames(
         &mut self,
+        core: &mut Core,
         group: u64,
         frames: &[(usize, KnownFrame, Pba)],
         image: &Arc<dyn Image>,
@@ -206,12 +215,12 @@ impl Engine {
             let stored = Some(stored);
             let frames = some.iter().map(|(_, frame, _)| *frame).collect();
             let known = Known::Frames { image, frames };
-            self.submit_comparison(CompareJob { group, slots, stored }, known);
+            self.submit_comparison(core, CompareJob { group, slots, stored }, known);
         }
     }
 
-    fn submit_comparison(&mut self, job: CompareJob, known: Known) {
-        let slots = job.slots.iter().filter_map(|&at| self.core.buffer.slot(job.group, at));
+    fn submit_comparison(&mut self, core: &mut Core, job: CompareJob, known: Known) {
+        let slots = job.slots.iter().filter_map(|&at| core.buffer.slot(job.group, at));
         let chunks: ChunkBatch = slots
             .filter_map(|slot| match &slot.data {
                 SlotData::Whole(chunk) => Some(chunk),
@@ -219,16 +228,16 @@ impl Engine {
             })
             .collect();
         if chunks.len() != job.slots.len() {
-            self.core.violated(Invariant::OutcomeForEachCandidate);
+            core.violated(Invariant::OutcomeForEachCandidate);
         }
         let tag = self.comparisons.begin_job(job);
-        self.core.workers.submit(Job::Compare { tag, chunks, known });
+        core.workers.submit(Job::Compare { tag, chunks, known });
     }
 
     /// Workers have compared some slots.
-    pub(crate) fn compared(&mut self, tag: u64, comparisons: &[Comparison]) {
+    pub(crate) fn compared(&mut self, core: &mut Core, tag: u64, comparisons: &[Comparison]) {
         let Some(job) = self.comparisons.end_job(tag) else {
-            return self.core.violated(Invariant::OnePending);
+            return core.violated(Invariant::OnePending);
         };
         let CompareJob { group, slots, stored } = job;
         for (number, &at) in slots.iter().enumerate() {
@@ -236,88 +245,58 @@ impl Engine {
             if let Some(stored) = &stored
                 && let Some(comparison) = comparison
             {
-                self.frame_compared(stored, number, comparison);
+                frame_compared(core, stored, number, comparison);
             }
-            self.end_comparison(group, at, comparison);
+            end_comparison(core, group, at, comparison);
         }
     }
+}
 
-    /// A stored frame has been compared with: workers have verified it as well.
-    fn frame_compared(&mut self, stored: &StoredFrames, number: usize, comparison: Comparison) {
-        let Some((frame, container)) = stored.frames.get(number) else { return };
-        let (pbn, is_damaged) = (frame.place.pbn, comparison == Comparison::Damaged);
-        if let Some(ticket) = stored.ticket {
-            self.core.frames.arrive(pbn, ticket, stored.bytes(frame).filter(|_| !is_damaged));
-        }
-        if is_damaged {
-            let bytes = stored.bytes(frame).unwrap_or_default();
-            let evidence = Evidence::of(bytes, pbn, frame.check);
-            self.note_damaged_candidate(pbn, *container, evidence);
-        }
+/// A stored frame has been compared with: workers have verified it as well.
+fn frame_compared(core: &mut Core, stored: &StoredFrames, number: usize, comparison: Comparison) {
+    let Some((frame, container)) = stored.frames.get(number) else { return };
+    let (pbn, is_damaged) = (frame.place.pbn, comparison == Comparison::Damaged);
+    if let Some(ticket) = stored.ticket {
+        core.frames.arrive(pbn, ticket, stored.bytes(frame).filter(|_| !is_damaged));
     }
-
-    fn end_comparison(&mut self, id: u64, at: usize, comparison: Option<Comparison>) {
-        let outcome = match comparison {
-            Some(Comparison::Equal) => Outcome::Equal,
-            Some(Comparison::Differs) if mutant!(ComparesNothing) => Outcome::Equal,
-            Some(Comparison::Differs) => Outcome::Differs,
-            Some(Comparison::Damaged) => Outcome::Damaged,
-            None => Outcome::Unreadable,
-        };
-        self.set_outcome(id, at, outcome);
-        if let Some(group) = self.core.buffer.group_mut(id) {
-            group.comparisons_out -= 1;
-        }
+    if is_damaged {
+        let bytes = stored.bytes(frame).unwrap_or_default();
+        let evidence = Evidence::of(bytes, pbn, frame.check);
+        note_damaged_candidate(core, pbn, *container, evidence);
     }
+}
 
-    fn set_outcome(&mut self, id: u64, at: usize, outcome: Outcome) {
-        let group = self.core.buffer.group_mut(id);
-        if let Some(Some(compared)) = group.and_then(|group| group.compared.get_mut(at)) {
-            compared.outcome = outcome;
-        }
+fn end_comparison(core: &mut Core, id: u64, at: usize, comparison: Option<Comparison>) {
+    let outcome = match comparison {
+        Some(Comparison::Equal) => Outcome::Equal,
+        Some(Comparison::Differs) if mutant!(ComparesNothing) => Outcome::Equal,
+        Some(Comparison::Differs) => Outcome::Differs,
+        Some(Comparison::Damaged) => Outcome::Damaged,
+        None => Outcome::Unreadable,
+    };
+    set_outcome(core, id, at, outcome);
+    if let Some(group) = core.buffer.group_mut(id) {
+        group.comparisons_out -= 1;
     }
+}
 
-    /// What a read tells the caller, a comparison tells the list of what is damaged.
-    fn note_damaged_candidate(&mut self, pbn: Pbn, container: ContainerId, evidence: Evidence) {
-        self.core.intake.expanding.damaged.fetch_add(1, Ordering::Relaxed);
-        let entry = pbn_pba::get(&self.core.state.store, pbn);
-        // It may have been moved meanwhile, and its page may have left the cache.
-        if entry.is_some_and(|entry| entry.pba.container == container) {
-            self.core.damage.note(pbn, container, evidence);
-        }
-        if self.may_have_copy(pbn) {
-            self.core.copy_lists.suspect(pbn);
-        }
+fn set_outcome(core: &mut Core, id: u64, at: usize, outcome: Outcome) {
+    let group = core.buffer.group_mut(id);
+    if let Some(Some(compared)) = group.and_then(|group| group.compared.get_mut(at)) {
+        compared.outcome = outcome;
     }
+}
 
-    /// What becomes of a chunk that has been compared with its candidate, behind those before it
-    /// in its group.
-    pub(crate) fn plan_compared(&mut self, compared: Compared, planned: &mut Planned) -> Plan {
-        let pbn = match compared.with {
-            Candidate::Chunk(pbn) => Some(pbn),
-            Candidate::Slot(at) => match planned.plans.get(at) {
-                Some(Plan::New { pbn, .. }) => Some(*pbn),
-                _ => None,
-            },
-        };
-        let is_strong = self.core.geometry.detection.kind.is_strong();
-        match (compared.outcome, pbn) {
-            (Outcome::Equal, Some(pbn)) => {
-                self.core.counters.lookups_equal += 1;
-                self.plan_duplicate(pbn, planned)
-            }
-            // A fingerprint that names the chunk is enough to make its frame anew.
-            (Outcome::Damaged, Some(pbn)) if is_strong && self.core.damage.begin_heal(pbn) => {
-                self.core.counters.chunks_duplicate += 1;
-                Plan::Heal { pbn, frame: planned.next_frame() }
-            }
-            (outcome, _) => {
-                self.core.counters.lookups_differ += u64::from(outcome == Outcome::Differs);
-                self.core.counters.chunks_unique += 1;
-                self.core.counters.chunks_unindexed += 1;
-                Plan::Aside { pbn: self.allocate_pbn(), frame: planned.next_frame() }
-            }
-        }
+/// What a read tells the caller, a comparison tells the list of what is damaged.
+fn note_damaged_candidate(core: &mut Core, pbn: Pbn, container: ContainerId, evidence: Evidence) {
+    core.intake.expanding.damaged.fetch_add(1, Ordering::Relaxed);
+    let entry = pbn_pba::get(&core.state.store, pbn);
+    // It may have been moved meanwhile, and its page may have left the cache.
+    if entry.is_some_and(|entry| entry.pba.container == container) {
+        core.damage.note(pbn, container, evidence);
+    }
+    if core.may_have_copy(pbn) {
+        core.copy_lists.suspect(pbn);
     }
 }
 

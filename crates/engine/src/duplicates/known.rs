@@ -8,9 +8,10 @@ use format::units::{Fingerprint, Pba, Pbn};
 use reduce::{ChunkRef, FramePlace, KnownFrame};
 use tables::pbn_pba;
 
+use crate::core::Core;
+use crate::duplicates::Duplicates;
 use crate::duplicates::candidates::{Candidate, Outcome};
-use crate::engine::Engine;
-use crate::read::ahead::Found;
+use crate::read::ahead::{Ahead, Found};
 use crate::read::reads::SpanPart;
 use crate::write::slot::{Plan, Slot, SlotData};
 
@@ -43,10 +44,12 @@ impl Due {
     }
 }
 
-impl Engine {
+impl Duplicates {
     /// Where the bytes of a candidate are, or why there are none.
     pub(crate) fn find_known(
         &mut self,
+        core: &mut Core,
+        ahead: &mut Ahead,
         id: u64,
         at: usize,
         with: Candidate,
@@ -55,57 +58,43 @@ impl Engine {
         let pbn = match with {
             Candidate::Chunk(pbn) => pbn,
             Candidate::Slot(slot) => {
-                return find_buffered(self.core.buffer.slot(id, slot), at, due);
+                return find_buffered(core.buffer.slot(id, slot), at, due);
             }
         };
-        if let Some(slot) = self.pending_of(id, at, pbn) {
+        if let Some(slot) = self.pending_of(core, id, at, pbn) {
             return find_buffered(Some(slot), at, due);
         }
-        let entry = pbn_pba::get(&self.core.state.store, pbn);
-        let Some(entry) = entry.filter(|entry| self.core.geometry.has_place(entry.pba)) else {
+        let entry = pbn_pba::get(&core.state.store, pbn);
+        let Some(entry) = entry.filter(|entry| core.geometry.has_place(entry.pba)) else {
             return Outcome::Unreadable;
         };
         if entry.references >= REFERENCES_FULL {
             return Outcome::Full;
         }
         let pba = entry.pba;
-        if let Some(frame) = self.core.frames.get(pbn) {
-            self.core.counters.frames_hit_to_compare += 1;
+        if let Some(frame) = core.frames.get(pbn) {
+            core.counters.frames_hit_to_compare += 1;
             due.frame_in_memory(at, pbn, pba, &frame);
             return Outcome::UnderWay;
         }
-        match self.core.placement.read(pba) {
+        match core.placement.read(pba) {
             Some(frame) => due.frame_in_memory(at, pbn, pba, &frame),
-            None => self.find_on_device(id, SpanPart { at, pba, pbn, has_copy: false }, due),
+            None => {
+                find_on_device(core, ahead, id, SpanPart { at, pba, pbn, has_copy: false }, due)
+            }
         }
         Outcome::UnderWay
     }
 
-    fn find_on_device(&mut self, id: u64, part: SpanPart, due: &mut Due) {
-        let SpanPart { at, pba, pbn, .. } = part;
-        due.places.push(pba);
-        match self.found_ahead(pbn, pba, true) {
-            Found::Here(buf, start) => {
-                let start = start as usize;
-                let frame = buf.get(start..start + pba.length_bytes as usize).unwrap_or_default();
-                self.core.counters.frames_ahead_to_compare += 1;
-                due.frame_in_memory(at, pbn, pba, frame);
-            }
-            Found::Coming(place) => {
-                self.core.counters.frames_ahead_to_compare += 1;
-                self.ahead.wait(place, id, part);
-                self.ahead.used(pba);
-                due.waiting += 1;
-            }
-            Found::Absent => due.parts.push(part),
-        }
-    }
-
     /// The pending chunk of a fingerprint, of a group that has been planned, and its slot.
-    pub(crate) fn pending_chunk(&self, fingerprint: &Fingerprint) -> Option<(Pbn, &Slot)> {
-        let hash = self.core.state.hash.hash_of(fingerprint);
-        let place = self.lookups.pending.find(hash, fingerprint, &self.core.buffer)?;
-        let slot = self.core.buffer.slot(place.group(), place.slot())?;
+    pub(crate) fn pending_chunk<'a>(
+        &self,
+        core: &'a Core,
+        fingerprint: &Fingerprint,
+    ) -> Option<(Pbn, &'a Slot)> {
+        let hash = core.state.hash.hash_of(fingerprint);
+        let place = self.lookups.pending.find(hash, fingerprint, &core.buffer)?;
+        let slot = core.buffer.slot(place.group(), place.slot())?;
         match slot.plan {
             Plan::New { pbn, .. } => Some((pbn, slot)),
             _ => None,
@@ -113,11 +102,39 @@ impl Engine {
     }
 
     /// The chunk on its way that is this slot's candidate, unless it is stored by now.
-    fn pending_of(&self, id: u64, at: usize, pbn: Pbn) -> Option<&Slot> {
-        let fingerprint = self.core.buffer.slot(id, at)?.fingerprint.as_ref()?;
-        let (pending, slot) = self.pending_chunk(fingerprint)?;
+    fn pending_of<'a>(&self, core: &'a Core, id: u64, at: usize, pbn: Pbn) -> Option<&'a Slot> {
+        let fingerprint = core.buffer.slot(id, at)?.fingerprint.as_ref()?;
+        let (pending, slot) = self.pending_chunk(core, fingerprint)?;
         (pending == pbn).then_some(slot)
     }
+}
+
+fn find_on_device(core: &mut Core, ahead: &mut Ahead, id: u64, part: SpanPart, due: &mut Due) {
+    let SpanPart { at, pba, pbn, .. } = part;
+    due.places.push(pba);
+    match ahead.found_ahead(core, pbn, pba, true) {
+        Found::Here(buf, start) => {
+            let start = start as usize;
+            let frame = buf.get(start..start + pba.length_bytes as usize).unwrap_or_default();
+            core.counters.frames_ahead_to_compare += 1;
+            due.frame_in_memory(at, pbn, pba, frame);
+        }
+        Found::Coming(place) => {
+            core.counters.frames_ahead_to_compare += 1;
+            ahead.wait(place, id, part);
+            ahead.used(pba);
+            due.waiting += 1;
+        }
+        Found::Absent => due.parts.push(part),
+    }
+}
+
+/// The frame of a part of a stretch that begins at `first_bytes`, for a comparison.
+pub(crate) fn known_frame(part: SpanPart, first_bytes: u32) -> (usize, KnownFrame, Pba) {
+    let SpanPart { at, pba, pbn, .. } = part;
+    let offset_bytes = pba.offset_bytes - first_bytes;
+    let place = FramePlace { offset_bytes, length_bytes: pba.length_bytes, pbn };
+    (at, KnownFrame { place, check: pba.check }, pba)
 }
 
 fn find_buffered(slot: Option<&Slot>, at: usize, due: &mut Due) -> Outcome {

@@ -9,7 +9,10 @@
 use format::units::{Fingerprint, TreeId};
 use tables::{Seen, lba_pbn};
 
-use crate::engine::Engine;
+use crate::core::Core;
+use crate::duplicates::Duplicates;
+use crate::duplicates::dedup::mark_sought;
+use crate::duplicates::directory_reads::mark_far;
 use crate::pages::wanted::Wanted;
 use crate::state::State;
 use crate::write::buffer::Stage;
@@ -20,13 +23,13 @@ const GROUPS_AHEAD: usize = 8;
 /// Of the cache, what pages that are asked for ahead may be.
 const CACHE_PART: usize = 4;
 
-impl Engine {
+impl Duplicates {
     /// Asks for the pages that the groups behind the first in their stage miss, each group once.
-    pub(crate) fn prefetch_look_ups(&mut self, first: u64) {
-        let most = self.core.state.store.cache_pages() / CACHE_PART / self.core.buffer.group_slots;
+    pub(crate) fn prefetch_look_ups(&mut self, core: &mut Core, first: u64) {
+        let most = core.state.store.cache_pages() / CACHE_PART / core.buffer.group_slots;
         let from = self.lookups.asked_ahead.max(first + 1);
         let end = first + 1 + most.min(GROUPS_AHEAD) as u64;
-        let behind = self.core.buffer.groups.iter().skip_while(|group| group.id < from);
+        let behind = core.buffer.groups.iter().skip_while(|group| group.id < from);
         let due: Vec<u64> = behind
             .take_while(|group| group.id < end && group.stage == Stage::LookingUp)
             .map(|group| group.id)
@@ -34,48 +37,48 @@ impl Engine {
         for id in due {
             self.lookups.asked_ahead = id + 1;
             // By what is known now; when its turn comes it is chosen anew.
-            self.mark_sought(id);
-            let Some(group) = self.core.buffer.group(id) else { continue };
+            mark_sought(core, id);
+            let Some(group) = core.buffer.group(id) else { continue };
             let made: Vec<Fingerprint> =
                 group.slots().iter().filter_map(Slot::sought_fingerprint).collect();
             let (mut seen, mut wanted) = (Vec::with_capacity(made.len()), Wanted::default());
-            let State { store, hash, .. } = &self.core.state;
+            let State { store, hash, .. } = &core.state;
             hash.look_up_group(store, made.iter(), &mut seen, |_, _| ());
-            self.mark_far(id, &seen);
+            mark_far(core, id, &seen);
             for (fingerprint, _) in made.iter().zip(seen).filter(|(_, seen)| *seen == Seen::Missing)
             {
-                let _ = self.want_stored_chunk(fingerprint, &mut wanted);
+                let _ = self.want_stored_chunk(core, fingerprint, &mut wanted);
             }
-            self.ask_for(wanted);
+            ask_for(core, wanted);
         }
     }
+}
 
-    /// Asks for the pages that applying a group will change, which has been looked up.
-    pub(crate) fn prefetch_changes(&mut self, id: u64) {
-        let Some(group) = self.core.buffer.group(id) else { return };
-        let known = |slot: &Slot| match slot.plan {
-            Plan::Duplicate(pbn) => Some(pbn),
-            _ => None,
-        };
-        let pbns: Vec<_> = group.slots().iter().filter_map(known).collect();
-        let place = |slot: &Slot| (slot.volume, lba_pbn::place(slot.lba).0);
-        let mut leaves: Vec<_> = group.slots().iter().map(place).collect();
-        leaves.dedup();
-        let mut wanted = Wanted::default();
-        for pbn in pbns {
-            let _ = self.core.state.want_pba(pbn, &mut wanted);
-        }
-        for (volume, leaf) in leaves {
-            if self.core.state.is_live(volume) {
-                let tree = TreeId::volume(volume);
-                let _ = self.core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads);
-            }
-        }
-        self.ask_for(wanted);
+/// Asks for the pages that applying a group will change, which has been looked up.
+pub(crate) fn prefetch_changes(core: &mut Core, id: u64) {
+    let Some(group) = core.buffer.group(id) else { return };
+    let known = |slot: &Slot| match slot.plan {
+        Plan::Duplicate(pbn) => Some(pbn),
+        _ => None,
+    };
+    let pbns: Vec<_> = group.slots().iter().filter_map(known).collect();
+    let place = |slot: &Slot| (slot.volume, lba_pbn::place(slot.lba).0);
+    let mut leaves: Vec<_> = group.slots().iter().map(place).collect();
+    leaves.dedup();
+    let mut wanted = Wanted::default();
+    for pbn in pbns {
+        let _ = core.state.want_pba(pbn, &mut wanted);
     }
+    for (volume, leaf) in leaves {
+        if core.state.is_live(volume) {
+            let tree = TreeId::volume(volume);
+            let _ = core.state.store.want(&mut wanted.pins, tree, leaf, &mut wanted.reads);
+        }
+    }
+    ask_for(core, wanted);
+}
 
-    fn ask_for(&mut self, wanted: Wanted) {
-        self.core.state.store.release_pins(wanted.pins);
-        self.core.submit_page_reads(wanted.reads);
-    }
+fn ask_for(core: &mut Core, wanted: Wanted) {
+    core.state.store.release_pins(wanted.pins);
+    core.submit_page_reads(wanted.reads);
 }

@@ -9,7 +9,7 @@ const PBA_LEAVES_KNOWN: usize = 4;
 /// Where wants put the pages they hold and the reads they need.
 ///
 /// Whatever becomes of them, damage included, it is handed on to be held and read
-/// ([`crate::core::Core::hold_pages`]): a page that was asked for counts as on its way, and
+/// ([`crate::core::Core::hold_in`]): a page that was asked for counts as on its way, and
 /// what asks for it later waits for that read.
 #[derive(Default)]
 pub(crate) struct Wanted {

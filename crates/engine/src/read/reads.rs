@@ -9,6 +9,7 @@ use format::frame;
 use format::pba_page::PbaEntry;
 use format::units::{ContainerId, Pba, Pbn, VolumeId};
 use reduce::Permit;
+use tables::PinSet;
 
 use crate::core::frame::blocks_of;
 use crate::door::done::Done;
@@ -109,6 +110,8 @@ pub(crate) struct Reads {
     pub(crate) streams: Streams,
     /// Questions for extents that wait for pages.
     pub(crate) extents: VecDeque<ExtentsRequest>,
+    /// Pages for the read that has waited longest.
+    pub(crate) pins: PinSet,
     /// Lists that a read is resolved with; empty in between.
     pub(crate) named: Vec<Pbn>,
     pub(crate) entries: Vec<Option<PbaEntry>>,

@@ -17,6 +17,7 @@
 //!   next step: one that has refused is waited for by nobody.
 
 use disk::{AllocationAhead, ZoneAllocation, allocation_step_bytes};
+use format::root::Stream;
 use format::units::{CONTAINER_BYTES, Zone};
 
 use crate::core::Core;
@@ -76,6 +77,20 @@ pub(crate) fn allocation_may_come(core: &Core) -> bool {
         lacks(0) && !lacks(more_bytes)
     };
     more_bytes > 0 && may_ask_medium(core) && core.first_waits_for(comes)
+}
+
+/// Asserts that no container is open for which the medium has not given room.
+pub(crate) fn check_allocation(core: &Core) {
+    for zone in core.devices.allocation.zones() {
+        let is_given = |id| match core.geometry.container_zone(id) {
+            Some((Zone::Data(number), start_bytes)) if number == zone.number => {
+                start_bytes + u64::from(CONTAINER_BYTES) <= zone.allocated_bytes
+            }
+            _ => true,
+        };
+        let open = Stream::ALL.into_iter().filter_map(|stream| core.placement.open_id(stream));
+        assert!({ open }.all(is_given), "NotGivenNotOpened");
+    }
 }
 
 fn may_ask_medium(core: &Core) -> bool {

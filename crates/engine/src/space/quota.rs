@@ -260,3 +260,46 @@ fn leaves_of(core: &Core, write: &WriteRequest) -> RangeInclusive<u64> {
     let leaf = |lba| lba_pbn::place(Lba(lba)).0;
     leaf(chunks.start)..=leaf(chunks.end.saturating_sub(1).max(chunks.start))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::Admission;
+    use crate::door::done::Done;
+    use crate::door::error::RequestError;
+    use crate::door::opens::Opener;
+    use crate::door::requests::Request;
+    use crate::part::Part;
+    use crate::small_store::{MIB, Told, beside, store};
+
+    #[test]
+    fn a_write_within_the_quota_enters_and_one_beyond_it_waits_until_it_is_told() {
+        let (mut engine, client) = store(Default::default());
+        let volume = beside(&mut engine, &client, |client| {
+            client.create_volume("v", 64 * MIB, false).unwrap();
+            client.set_quota("v", Some(4096)).unwrap();
+            client.open_volume("v", Opener::new("a test", 0)).unwrap()
+        });
+        let (mut admission, told) = (Admission::default(), Arc::<Told>::default());
+        let mut ask = |engine: &mut crate::Engine, number: u64| {
+            let buffer = client.buffer(number * 4096, 4096);
+            let done = Done::new(Arc::clone(&told), number);
+            client.write(&volume, number * 4096, buffer, false, done);
+            engine.core.intake.take(&mut engine.requests);
+            match engine.requests.pop_front() {
+                Some(Request::Write(write)) => admission.wait_for_quota(&mut engine.core, write),
+                _ => panic!("a write under a quota is not acknowledged at the door"),
+            }
+            admission.is_idle(&engine.core)
+        };
+        assert!(ask(&mut engine, 0), "it is in the write buffer");
+        let id = engine.core.volumes.get("v").unwrap().id;
+        assert!(engine.core.buffer.holds_any_of(id));
+        assert!(!ask(&mut engine, 1), "what is under way might make room");
+        admission.fail_writes(&mut engine.core, &RequestError::Closing);
+        assert!(admission.is_idle(&engine.core));
+        let told = told.take();
+        assert!(told.iter().any(|told| matches!(told, (1, Err(RequestError::Closing)))));
+    }
+}

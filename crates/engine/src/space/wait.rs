@@ -16,6 +16,7 @@ use format::units::VolumeId;
 use crate::control::{Asked, SetReservation, Verb};
 use crate::copy_range::buffer_copy;
 use crate::core::Core;
+use crate::core::invariant::Invariant;
 use crate::door::error::RequestError;
 use crate::door::requests::{CopyRequest, ReserveRequest, UnmapRequest, WriteRequest};
 use crate::space::allocation::allocation_may_come;
@@ -60,7 +61,7 @@ pub(crate) fn advance_waiting(core: &mut Core) -> bool {
                         let error = core.refuse_for_room();
                         waiting.fail(&error);
                     }
-                    None => {}
+                    None => core.violated(Invariant::LineKeepsOrder),
                 }
                 moved = true;
             }

@@ -71,7 +71,7 @@ impl Engine {
             written: self.written(),
             tables: self.tables_figures(),
             read_cache: self.read_cache(),
-            accelerator: AcceleratorFigures::of(self.offload.as_ref(), &core.stages),
+            accelerator: AcceleratorFigures::of(self.writes.offload.as_ref(), &core.stages),
             stages: StageTimes::of(&core.stages, &core.workers, &core.intake.expanding),
             counters: self.counters(),
         }
@@ -105,7 +105,7 @@ impl Engine {
     /// Memory of all caches and of the write buffer.
     fn resident_bytes(&self) -> u64 {
         self.core.state.resident_bytes()
-            + self.directories.resident_bytes()
+            + self.duplicates.directories.resident_bytes()
             + self.core.frames.resident_bytes()
             + self.ahead.resident_bytes()
             + self.core.intake.lookaside.resident_bytes()

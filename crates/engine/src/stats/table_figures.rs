@@ -35,7 +35,7 @@ impl Engine {
             merge_reads,
             found_by_directory: self.core.counters.chunks_found_by_directory,
             directories_read: self.core.counters.directories_read,
-            directory_bytes: self.directories.resident_bytes(),
+            directory_bytes: self.duplicates.directories.resident_bytes(),
             young_bytes: hash.young_bytes(),
             filter_bytes: hash.filter_bytes(),
         }

@@ -98,3 +98,36 @@ impl Part for GiveBack {
 
     fn check(&self, _core: &Core) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use format::record::Change;
+
+    use super::GiveBack;
+    use crate::door::opens::Opener;
+    use crate::small_store::{MIB, beside, store};
+
+    #[test]
+    fn a_deleted_version_goes_piece_by_piece_and_no_further_once_a_close_was_asked_for() {
+        let (mut engine, client) = store(Default::default());
+        let volume = beside(&mut engine, &client, |client| {
+            client.create_volume("v", 64 * MIB, false).unwrap();
+            let volume = client.open_volume("v", Opener::new("a test", 0)).unwrap();
+            client.write_at(&volume, 0, &[7; 8192]).unwrap();
+            client.flush_blocking().unwrap();
+            volume
+        });
+        let (mut give_back, core) = (GiveBack::default(), &mut engine.core);
+        let id = core.volumes.get("v").unwrap().id;
+        assert!(!give_back.advance(core, false), "nothing is deleted");
+        core.record(&[Change::DeleteVolume { id }]);
+        core.volumes.deletions.add(id);
+        core.is_closing = true;
+        assert!(!give_back.advance(core, false), "the next opening goes on with it");
+        core.is_closing = false;
+        while give_back.advance(core, false) {}
+        assert!(core.volumes.deletions.count() == 0 && core.state.catalog.get(id).is_none());
+        assert_eq!(core.state.totals.mapped_chunks, 0);
+        drop(volume);
+    }
+}

@@ -19,6 +19,7 @@ use format::units::VolumeId;
 
 use crate::control::{Asked, CloneVolume, Rollback, SnapshotRequest, TakeCopied, Verb};
 use crate::core::Core;
+use crate::core::invariant::Invariant;
 use crate::core::record::changes_in_a_record;
 use crate::door::error::RequestError;
 use crate::door::volume::VolumeShared;
@@ -164,7 +165,9 @@ fn has_requests_to(core: &Core, volume: VolumeId) -> bool {
 pub(crate) fn show_version(core: &mut Core, change: &Change) {
     match change {
         Change::TakeSnapshot { id, .. } | Change::CloneVolume { id, .. } => {
-            let Some(entry) = core.state.catalog.get(*id) else { return };
+            let Some(entry) = core.state.catalog.get(*id) else {
+                return core.violated(Invariant::CatalogFollows);
+            };
             let shared = shared_of(&core.state, entry, core.geometry.chunk_bytes);
             core.volumes.claimed.remove(&shared.name());
             core.volumes.seeking.set(*id, entry.dedup);
@@ -175,6 +178,7 @@ pub(crate) fn show_version(core: &mut Core, change: &Change) {
             core.volumes.rolling_back.remove(volume);
             let entry = core.state.catalog.get(*volume);
             let shared = core.volumes.iter().find(|shared| shared.id == *volume);
+            // A deletion that came behind it may have taken the volume from doors.
             if let Some((entry, shared)) = entry.zip(shared) {
                 shared.set_size_bytes(entry.size_bytes);
             }

@@ -65,13 +65,14 @@ impl Engine {
             Work::Slots(_) => self.commit_slots(),
             Work::Unmap { volume, first, end } => {
                 let (volume, first, end) = (volume.id, *first, *end);
-                let applied = commit_unmap(&mut self.core, volume, first, end);
+                let applied =
+                    commit_unmap(&mut self.core, &mut self.writes.pins, volume, first, end);
                 self.answer_stop();
                 applied
             }
             Work::Copy(range) => {
                 let range = range.clone();
-                let moved = commit_copy(&mut self.core, &range);
+                let moved = commit_copy(&mut self.core, &mut self.writes.pins, &range);
                 self.answer_stop();
                 if moved {
                     // Who waited for what it has copied, or for its end.
@@ -87,7 +88,7 @@ impl Engine {
     }
 
     fn commit_slots(&mut self) -> Result<bool, PageError> {
-        if self.core.state.store.awaits(&self.core.held_pages.apply) {
+        if self.core.state.store.awaits(&self.writes.pins) {
             return Ok(false);
         }
         if self.core.placement.is_behind() || self.core.groups_wait_for_tables() {
@@ -133,6 +134,7 @@ impl Engine {
             return Ok(false);
         }
         if !self.core.placement.has_room(frame_bytes) {
+            // It was promised, and nobody else takes it: to wait would be for ever.
             self.core.violated(Invariant::PromisedRoomIsThere);
             return Ok(false);
         }
@@ -161,7 +163,7 @@ impl Engine {
         rest.into_iter().for_each(|rest| self.record(&rest));
         self.core.state.scratch.changes = self.core.state.scratch.emptied(changes);
         self.let_go(group, (stores.len() - heals.len()) as u64, popped);
-        self.follow_runs(group.slots());
+        self.duplicates.follow_runs(&mut self.core, group.slots());
         self.core.counters.chunks_healed += heals.len() as u64;
         heals.iter().for_each(|&pbn| self.core.note_popular(pbn));
         let stored_bytes = stores.iter().map(|new| u64::from(new.length_bytes));
@@ -180,11 +182,18 @@ impl Engine {
             return Ok(false);
         }
         self.record(changes);
+        if self.core.stopped.is_some() {
+            // It is not recorded: nobody sees it, and the group fails with the others.
+            return Ok(false);
+        }
         changes.iter().for_each(|change| show_version(&mut self.core, change));
         let group = self.core.buffer.applied_group() + 1;
         let answer = match self.core.buffer.groups.front_mut().map(|front| &mut front.work) {
             Some(Work::Admin { answer, .. }) => answer.take(),
-            _ => None,
+            _ => {
+                self.core.violated(Invariant::GroupStaysUntilApplied);
+                None
+            }
         };
         if let Some(answer) = answer {
             let answer = answer_of(&self.core, answer);
@@ -256,7 +265,7 @@ impl Engine {
     ) -> Result<bool, PageError> {
         let mut wanted = Wanted::default();
         let here = self.want_changes(maps, stores, heals, &mut wanted);
-        self.core.hold_pages(wanted, |held| &mut held.apply);
+        self.core.hold_in(&mut self.writes.pins, wanted);
         here
     }
 
@@ -287,11 +296,11 @@ impl Engine {
         for (at, slot) in group.slots().iter().enumerate() {
             if let (Plan::New { .. }, Some(fingerprint)) = (slot.plan, &slot.fingerprint) {
                 let hash = self.core.state.hash.hash_of(fingerprint);
-                self.lookups.pending.remove(hash, SlotPlace::new(group.id, at));
+                self.duplicates.lookups.pending.remove(hash, SlotPlace::new(group.id, at));
             }
         }
-        self.lookups.popped_ahead -= popped;
-        self.lookups.fresh_ahead -= stored - popped;
+        self.duplicates.lookups.popped_ahead -= popped;
+        self.duplicates.lookups.fresh_ahead -= stored - popped;
     }
 }
 

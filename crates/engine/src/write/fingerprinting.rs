@@ -25,7 +25,7 @@ impl Engine {
             group.stage = Stage::Applying;
             return;
         }
-        if self.offload.is_some() {
+        if self.writes.offload.is_some() {
             return self.submit_group(id);
         }
         let mut domains = self.core.volumes.domains.of_chunks();
@@ -83,7 +83,7 @@ impl Engine {
 
     /// Submits a group's chunks in batches of one verdict.
     fn submit_group(&mut self, id: u64) {
-        let Some(offload) = &mut self.offload else { return };
+        let Some(offload) = &mut self.writes.offload else { return };
         let Some(group) = self.core.buffer.group_mut(id) else {
             return self.core.violated(Invariant::GroupStaysUntilApplied);
         };
@@ -121,7 +121,7 @@ impl Engine {
 
     /// A job of a group has come back: the device may go on.
     pub(crate) fn submission_ended(&mut self, tag: u64) {
-        if let Some(offload) = &mut self.offload {
+        if let Some(offload) = &mut self.writes.offload {
             offload.ended(tag, &self.core.workers, self.core.stages.now());
         }
     }
@@ -129,7 +129,7 @@ impl Engine {
     /// Whether as many groups as may have payloads have them, and are not looked up yet.
     pub(crate) fn has_payloads_enough(&self) -> bool {
         let has_payloads = |group: &&Group| group.offloaded.is_some();
-        self.offload.is_some()
+        self.writes.offload.is_some()
             && self.core.buffer.groups.iter().filter(has_payloads).count() >= GROUPS_LOOKED_UP_MAX
     }
 }

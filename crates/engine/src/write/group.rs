@@ -1,30 +1,28 @@
 //! A group on its way to the tables: filled, fingerprinted, looked up, compressed.
 //!
 //! Filling and looking up happen in group order; hashing and compression of several groups run
-//! in parallel in between. A chunk that is looked up and not found is given its PBN at once and
-//! stands in [`crate::duplicates::lookups::Lookups::pending`] until its group is applied, so that a
-//! second copy of it, in whatever later group, finds it: two concurrent writes of the same content
-//! make one PBN. A chunk that is found is *held* until its group retains it
+//! in parallel in between. A chunk that is looked up and not found is given its PBN at once
+//! ([`crate::duplicates::planning`]). A chunk that is found is *held* until its group retains it
 //! ([`crate::write::buffer::WriteBuffer::held`]): collection moves held chunks even when nothing
 //! refers to them yet.
 
-use format::units::{Fingerprint, FrameCheck, Pbn};
+use format::units::{Fingerprint, FrameCheck};
 use mutants::mutant;
 use reduce::{ChunkRef, FrameEnd};
-use tables::{PageError, Seen};
+use tables::PageError;
 
 use crate::core::invariant::Invariant;
 use crate::door::error::RequestError;
+use crate::duplicates::dedup::{awaits_mark_of_asides, note_planned};
 use crate::engine::Engine;
-use crate::pages::wanted::Wanted;
-use crate::state::State;
+use crate::pages::prefetch::prefetch_changes;
 use crate::stats::stages::CoreStage;
 use crate::volumes::codecs::ChunkCodecs;
 use crate::write::buffer::{GROUPS_LOOKED_UP_MAX, Group, Stage};
 use crate::write::job_tag::tag;
 use crate::write::new_chunks::NewChunks;
 use crate::write::partial::Base;
-use crate::write::slot::{GROUP_SLOTS, Plan, Planned, Slot, SlotData, SlotPlace};
+use crate::write::slot::{GROUP_SLOTS, Plan, Slot, SlotData};
 
 /// Chunks of one worker job: small enough that a group spreads over the workers.
 pub(crate) const JOB_CHUNKS: usize = 64;
@@ -191,7 +189,7 @@ impl Engine {
             match self.look_up_group(id) {
                 Ok(true) => moved = true,
                 Ok(false) => {
-                    self.prefetch_look_ups(id);
+                    self.duplicates.prefetch_look_ups(&mut self.core, id);
                     break;
                 }
                 Err(error) => {
@@ -212,160 +210,38 @@ impl Engine {
 
     /// Decides what becomes of each chunk of a group, once all buckets are here.
     fn look_up_group(&mut self, id: u64) -> Result<bool, PageError> {
-        if self.core.state.store.awaits(&self.core.held_pages.compared) {
+        if self.duplicates.awaits_compared(&self.core) {
             return Ok(false);
         }
-        if self.awaits_mark_of_asides(id) {
+        if awaits_mark_of_asides(&mut self.core, id) {
             return Ok(false);
         }
-        self.choose_sought(id);
+        self.duplicates.choose_sought(&mut self.core, id);
         let Some(group) = self.core.buffer.group(id).filter(|group| !group.is_comparing()) else {
             return Ok(false);
         };
         let fingerprints: Vec<Option<Fingerprint>> =
             group.slots().iter().map(Slot::sought_fingerprint).collect();
-        let Some(seen) = self.seen_chunks(id, &fingerprints)? else { return Ok(false) };
-        if self.core.verifies() && !self.compare_group(id, &fingerprints, &seen)? {
+        let Some(seen) = self.duplicates.seen_chunks(&mut self.core, id, &fingerprints)? else {
+            return Ok(false);
+        };
+        if self.core.verifies()
+            && !self.duplicates.compare_group(
+                &mut self.core,
+                &mut self.ahead,
+                id,
+                &fingerprints,
+                &seen,
+            )?
+        {
             return Ok(false);
         }
         self.core.state.entries_seen.hash_pbn += seen.len() as u64;
-        let plans = self.plan_group(id, &fingerprints, seen);
-        self.note_planned(id, &plans);
+        let plans = self.duplicates.plan_group(&mut self.core, id, &fingerprints, seen);
+        note_planned(&mut self.core, id, &plans);
         self.send_to_compress(id, &plans);
-        self.prefetch_changes(id);
+        prefetch_changes(&mut self.core, id);
         Ok(true)
-    }
-
-    /// What the Hash-PBN table says of the fingerprints that are there; None while pages are
-    /// missing.
-    fn seen_chunks(
-        &mut self,
-        id: u64,
-        fingerprints: &[Option<Fingerprint>],
-    ) -> Result<Option<Vec<Seen>>, PageError> {
-        if self.core.state.store.awaits(&self.core.held_pages.look_up) {
-            return Ok(None);
-        }
-        let fingerprints = fingerprints.iter().flatten();
-        let mut seen = Vec::with_capacity(fingerprints.clone().count());
-        let mut pages = Vec::with_capacity(seen.capacity());
-        let note = |tree, leaf| pages.push((tree, leaf));
-        let State { hash, store, .. } = &self.core.state;
-        hash.look_up_group(store, fingerprints.clone(), &mut seen, note);
-        self.mark_far(id, &seen);
-        let mut wanted = Wanted::default();
-        let here = self.want_seen(id, fingerprints.clone(), &seen, &mut wanted);
-        self.core.hold_pages(wanted, |held| &mut held.look_up);
-        if !here? {
-            return Ok(None);
-        }
-        for (tree, leaf) in pages {
-            self.core.state.store.count_accesses(tree, leaf, 1);
-        }
-        let seen = fingerprints.zip(seen);
-        let seen: Vec<Seen> = seen.map(|(of, seen)| self.stored_chunk(of, seen)).collect();
-        if self.core.placement.space.has_damaged() {
-            seen.iter().filter_map(Seen::stored).for_each(|pbn| self.doubt_dead(pbn));
-        }
-        Ok(Some(seen))
-    }
-
-    /// What becomes of each chunk of a group.
-    fn plan_group(
-        &mut self,
-        id: u64,
-        fingerprints: &[Option<Fingerprint>],
-        seen: Vec<Seen>,
-    ) -> Vec<Plan> {
-        let mut hashes = std::mem::take(&mut self.lookups.hashes);
-        hashes.clear();
-        hashes.extend(fingerprints.iter().flatten().map(|one| self.core.state.hash.hash_of(one)));
-        self.lookups.pending.touch_all(&hashes);
-        if hashes.len() != seen.len() {
-            self.core.violated(Invariant::OutcomeForEachCandidate);
-        }
-        let mut sought = hashes.iter().zip(seen);
-        let mut planned = Planned::nothing(fingerprints.len());
-        for (at, fingerprint) in fingerprints.iter().enumerate() {
-            let looked = fingerprint.as_ref().and_then(|fingerprint| {
-                let (&hash, seen) = sought.next()?;
-                Some(Looked { place: SlotPlace::new(id, at), fingerprint, hash, seen })
-            });
-            let plan = match looked {
-                Some(looked) => self.plan(&looked, &mut planned),
-                None if self.holds_chunk(id, at) => self.plan_unindexed(&mut planned),
-                None => Plan::Unmap,
-            };
-            planned.plans.push(plan);
-        }
-        self.lookups.hashes = hashes;
-        planned.plans
-    }
-
-    /// What becomes of a chunk, behind those before it in its group.
-    fn plan(&mut self, looked: &Looked<'_>, planned: &mut Planned) -> Plan {
-        let Looked { place, hash, seen, .. } = *looked;
-        let group = self.core.buffer.group(place.group());
-        if let Some(compared) = group.and_then(|group| group.compared(place.slot())) {
-            return self.plan_compared(compared, planned);
-        }
-        if let Some(pbn) = seen.stored().or_else(|| self.pending_pbn(looked, planned)) {
-            return self.plan_duplicate(pbn, planned);
-        }
-        self.core.counters.chunks_unique += 1;
-        match seen {
-            Seen::Denied => self.core.counters.lookups_denied += 1,
-            _ => self.core.counters.lookups_absent += 1,
-        }
-        let pbn = self.allocate_pbn();
-        self.lookups.pending.insert(hash, place);
-        Plan::New { pbn, frame: planned.next_frame() }
-    }
-
-    /// The PBN of the pending chunk that has the same fingerprint, if there is one.
-    fn pending_pbn(&self, looked: &Looked<'_>, planned: &Planned) -> Option<Pbn> {
-        let Looked { hash, fingerprint, .. } = *looked;
-        let pending = self.lookups.pending.find(hash, fingerprint, &self.core.buffer)?;
-        let plan = match planned.plans.get(pending.slot()) {
-            Some(plan) if pending.group() == looked.place.group() => *plan,
-            _ => self.core.buffer.slot(pending.group(), pending.slot())?.plan,
-        };
-        let pbn = plan.stores().map(|(pbn, _)| pbn);
-        pbn.filter(|_| !mutant!(MissesPendingDuplicate))
-    }
-
-    /// Whether a slot has something to store.
-    fn holds_chunk(&self, group: u64, slot: usize) -> bool {
-        self.core.buffer.slot(group, slot).is_some_and(|slot| slot.fingerprint.is_some())
-    }
-
-    /// A chunk that is not looked for is stored, whatever is stored already.
-    fn plan_unindexed(&mut self, planned: &mut Planned) -> Plan {
-        self.core.counters.chunks_unique += 1;
-        self.core.counters.lookups_skipped += 1;
-        Plan::Aside { pbn: self.allocate_pbn(), frame: planned.next_frame() }
-    }
-
-    /// A chunk is the one that is stored under `pbn`, or on its way under it.
-    pub(crate) fn plan_duplicate(&mut self, pbn: Pbn, planned: &mut Planned) -> Plan {
-        self.core.counters.chunks_duplicate += 1;
-        if self.core.damage.begin_heal(pbn) {
-            return Plan::Heal { pbn, frame: planned.next_frame() };
-        }
-        Plan::Duplicate(pbn)
-    }
-
-    /// A freed PBN if one is past its checkpoint, else a fresh one.
-    pub(crate) fn allocate_pbn(&mut self) -> Pbn {
-        if self.lookups.popped_ahead < self.core.superblock.free_pbns(&self.core.state)
-            && let Some(pbn) =
-                self.core.state.free.peek(&self.core.state.store, self.lookups.popped_ahead)
-        {
-            self.lookups.popped_ahead += 1;
-            return pbn;
-        }
-        self.lookups.fresh_ahead += 1;
-        Pbn(self.core.state.next_pbn + self.lookups.fresh_ahead - 1)
     }
 
     fn send_to_compress(&mut self, id: u64, plans: &[Plan]) {
@@ -377,7 +253,7 @@ impl Engine {
         let mut domains = self.core.volumes.domains.of_chunks();
         let mut codecs = ChunkCodecs::new(&self.core.state, &self.core.geometry);
         let mut offloaded = group.offloaded.take();
-        if let (Some(offloaded), Some(offload)) = (&offloaded, &mut self.offload) {
+        if let (Some(offloaded), Some(offload)) = (&offloaded, &mut self.writes.offload) {
             offloaded.judge(plans, self.core.geometry.chunk_bytes, offload);
         }
         let mut jobs: Vec<NewChunks> = Vec::with_capacity(GROUP_SLOTS / JOB_CHUNKS);
@@ -406,7 +282,7 @@ impl Engine {
         group.stage = Stage::Compressing;
         let jobs = jobs.into_iter().enumerate();
         let jobs = jobs.map(|(job, new)| new.into_job(tag(id, job), compression)).collect();
-        match &mut self.offload {
+        match &mut self.writes.offload {
             Some(offload) => offload.submit(jobs, &self.core.workers, self.core.stages.now()),
             None => self.core.workers.submit_all(jobs),
         }
@@ -420,14 +296,6 @@ impl Engine {
         }
         group.stage == Stage::Applying
     }
-}
-
-/// A chunk whose fingerprint was looked up.
-struct Looked<'a> {
-    place: SlotPlace,
-    fingerprint: &'a Fingerprint,
-    hash: u64,
-    seen: Seen,
 }
 
 impl Group {

@@ -11,9 +11,10 @@ use format::map_page::SLOTS;
 use format::record::Change;
 use format::units::{Lba, TreeId, VolumeId};
 use mutants::mutant;
-use tables::{NextLeaf, PageError};
+use tables::{NextLeaf, PageError, PinSet};
 
 use crate::core::Core;
+use crate::core::invariant::Invariant;
 use crate::core::record::CHANGE_BYTES_MAX;
 use crate::pages::wanted::Wanted;
 use crate::state::mapping::{leaf_range, leaf_start};
@@ -35,6 +36,7 @@ enum Piece {
 /// Applies the next piece of the unmap at the front of the write buffer.
 pub(crate) fn commit_unmap(
     core: &mut Core,
+    pins: &mut PinSet,
     volume: VolumeId,
     first: u64,
     end: u64,
@@ -44,8 +46,8 @@ pub(crate) fn commit_unmap(
         return Ok(true);
     }
     let leaves = first.div_ceil(SLOTS as u64)..end / SLOTS as u64;
-    let piece = match cut_off(core, volume, first, &leaves)? {
-        Piece::Finished => unmap_piece(core, volume, first, end)?,
+    let piece = match cut_off(core, pins, volume, first, &leaves)? {
+        Piece::Finished => unmap_piece(core, pins, volume, first, end)?,
         piece => piece,
     };
     match piece {
@@ -62,6 +64,7 @@ pub(crate) fn commit_unmap(
 /// is left may be cut off when that has ended.
 fn cut_off(
     core: &mut Core,
+    pins: &mut PinSet,
     volume: VolumeId,
     first: u64,
     leaves: &Range<u64>,
@@ -73,12 +76,12 @@ fn cut_off(
         Ok(_) => Ok(false),
         Err(ref error) => Err(error.clone()),
     };
-    core.hold_pages(wanted, |held| &mut held.apply);
+    core.hold_in(pins, wanted);
     let start = leaf_start(leaves.start);
     match (many?, here?) {
         (Some(false), _) => Ok(Piece::Finished),
         (Some(true), _) if first < start && !mutant!(CutsBeforeTheHead) => {
-            match unmap_piece(core, volume, first, start)? {
+            match unmap_piece(core, pins, volume, first, start)? {
                 Piece::Finished => Ok(Piece::Applied(start)),
                 piece => Ok(piece),
             }
@@ -115,16 +118,16 @@ fn has_many_leaves(
 }
 
 fn move_unmap_on(core: &mut Core, next: u64) {
-    if let Some(group) = core.buffer.groups.front_mut()
-        && let Work::Unmap { first, .. } = &mut group.work
-    {
-        *first = next;
+    match core.buffer.groups.front_mut().map(|group| &mut group.work) {
+        Some(Work::Unmap { first, .. }) => *first = next,
+        _ => core.violated(Invariant::GroupStaysUntilApplied),
     }
 }
 
 /// Unmaps the next leaves from `first` on, a piece of them, as one record.
 fn unmap_piece(
     core: &mut Core,
+    pins: &mut PinSet,
     volume: VolumeId,
     first: u64,
     end: u64,
@@ -134,7 +137,7 @@ fn unmap_piece(
     }
     let mut wanted = Wanted::default();
     let ranges = want_leaves(core, volume, first, end, &mut wanted);
-    core.hold_pages(wanted, |held| &mut held.apply);
+    core.hold_in(pins, wanted);
     let Some(ranges) = ranges? else { return Ok(Piece::Waits) };
     let Some(last) = ranges.last() else { return Ok(Piece::Finished) };
     let next = last.end;
