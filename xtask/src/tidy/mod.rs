@@ -16,6 +16,7 @@ mod names;
 mod paths;
 mod phrases;
 mod ratchet;
+mod silent_exits;
 mod source;
 mod story;
 mod versions;
@@ -65,5 +66,6 @@ fn ratcheted(workspace: &Workspace) -> Vec<Finding> {
     found.extend(cycles::check(&workspace.sources));
     found.extend(method_circles::check(&workspace.sources));
     found.extend(phrases::excesses(workspace));
+    found.extend(silent_exits::check(&workspace.sources));
     ratchet::check(&found, &workspace.ratchet, &workspace.ratchet_before)
 }
