@@ -1,5 +1,5 @@
-//! Whom a request is for: the loop hands each to the part that carries it out, in the order in
-//! which doors have queued them.
+//! Dispatch: the loop hands each request to the part that carries it out, in the order in which
+//! doors have queued them.
 
 use crate::control::{Asked, Verb};
 use crate::copy_range::accept_copy;

@@ -14,7 +14,7 @@
 //!
 //! `engine.rs` is the loop: it calls the *parts* (`part.rs`), each of which owns its state
 //! (`flush/flushing`, `checkpoint/checkpoints`, `collect/collection`, `scrub/state`), and works on
-//! what all share (`core.rs`). `dispatch.rs` says whom a request is for. Reads and the stages of
+//! what all share (`core.rs`). `dispatch.rs` hands requests to parts. Reads and the stages of
 //! groups are methods of the loop's own type still (decision 076). Imports go one way: loop, parts,
 //! core, state.
 //!

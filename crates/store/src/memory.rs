@@ -2,7 +2,7 @@
 
 use engine::RequestError;
 
-/// So many zeros, to be read into.
+/// A buffer of `length_bytes` zeros, to read into.
 ///
 /// # Errors
 /// [`RequestError::NoMemory`]: one request fails, and the server goes on.

@@ -149,15 +149,11 @@ fn repair(
     stages: &mut Stages,
     mut longer: Vec<LongerZone>,
 ) -> Result<Repaired, CliError> {
-    let mut short_journal = None;
+    let short_journal = ShortJournal::lengthened_last(&args.store, report)?;
     for problem in &report.problems {
-        let Problem::ShortZone { zone, expected_bytes, found_bytes } = problem else { continue };
-        let is_file = !disk::zone_is_device(&args.store, Zone::Journal, 1)?;
-        if is_journal(zone) && is_file && *found_bytes >= BLOCK_BYTES as u64 {
-            let bytes = disk::zone_length_bytes(&args.store, Zone::Journal, 1)?;
-            short_journal =
-                ShortJournal::of(report).map(|journal| ShortJournal { bytes, ..journal });
-        } else {
+        if let Problem::ShortZone { zone, expected_bytes, .. } = problem
+            && !(short_journal.is_some() && is_journal(zone))
+        {
             longer.push(lengthen(&args.store, zone, *expected_bytes)?);
         }
     }
@@ -209,6 +205,17 @@ struct ShortJournal {
 }
 
 impl ShortJournal {
+    /// The short journal that a repair lengthens at its end. A device, or a file without one whole
+    /// block, is none of them.
+    fn lengthened_last(store: &Path, report: &CheckReport) -> Result<Option<Self>, CliError> {
+        let Some(journal) = Self::of(report) else { return Ok(None) };
+        if journal.bytes < BLOCK_BYTES as u64 || disk::zone_is_device(store, Zone::Journal, 1)? {
+            return Ok(None);
+        }
+        let bytes = disk::zone_length_bytes(store, Zone::Journal, 1)?;
+        Ok(Some(Self { bytes, ..journal }))
+    }
+
     /// A disk on which the journal, if it is short, is as long as it is going to be.
     fn view(
         short: Option<Self>,

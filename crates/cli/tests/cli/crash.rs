@@ -2,14 +2,14 @@
 //! that waits for a server which was stopped ends on SIGTERM.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::{Folder, Served, command, installed, noise, tamis};
+use crate::harness::{Folder, Served, command, installed, noise, open_files, tamis};
 
 #[test]
 fn a_killed_server_leaves_a_store_that_opens() {
@@ -76,12 +76,7 @@ fn a_command_that_waits_for_an_answer_that_does_not_come_ends_when_told_to() {
 /// Whether a process has a socket that it made after it opened `path`: before that it listens for
 /// signals, and after that it connects. The kernel numbers descriptors from the lowest one.
 fn has_a_socket_behind(process: &Child, path: &str) -> bool {
-    let Ok(descriptors) = fs::read_dir(format!("/proc/{}/fd", process.id())) else { return false };
-    let opened = descriptors.flatten().filter_map(|entry| {
-        let number: u32 = entry.file_name().to_str()?.parse().ok()?;
-        Some((number, fs::read_link(entry.path()).ok()?))
-    });
-    let opened: Vec<(u32, PathBuf)> = opened.collect();
+    let opened = open_files(process);
     let image = opened.iter().find(|(_, target)| target == Path::new(path));
     let is_socket = |target: &Path| target.to_string_lossy().starts_with("socket:");
     image.is_some_and(|(image, _)| opened.iter().any(|(at, of)| at > image && is_socket(of)))

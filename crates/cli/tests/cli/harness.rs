@@ -293,9 +293,17 @@ impl Drop for Served {
 
 /// Whether this process has opened the file at this path by now.
 pub(crate) fn has_open(child: &Child, path: &str) -> bool {
-    let links = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten();
-    let mut targets = links.flatten().filter_map(|link| fs::read_link(link.path()).ok());
-    targets.any(|target| target.to_str() == Some(path))
+    open_files(child).iter().any(|(_, target)| target.to_str() == Some(path))
+}
+
+/// What a process has open, by the numbers of its descriptors.
+pub(crate) fn open_files(child: &Child) -> Vec<(u32, PathBuf)> {
+    let links = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
+    let opened = links.filter_map(|link| {
+        let number = link.file_name().to_str()?.parse().ok()?;
+        Some((number, fs::read_link(link.path()).ok()?))
+    });
+    opened.collect()
 }
 
 /// Whether a program is installed; tests that need one say so when they do nothing.

@@ -29,7 +29,7 @@ pub struct LongerView {
 }
 
 impl LongerView {
-    /// `below`, with a zone of at least so many bytes; `tail` is what stands in its file behind the
+    /// `below`, with a zone of at least `size_bytes`; `tail` is what stands in its file behind the
     /// last whole block, which no disk reads.
     #[must_use]
     pub fn new(below: Box<dyn Disk>, zone: Zone, size_bytes: u64, tail: Vec<u8>) -> Self {

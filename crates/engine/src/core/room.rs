@@ -103,7 +103,7 @@ impl Core {
         changes.flatten().filter(|change| makes_a_version(change)).count() as u64
     }
 
-    /// Whether the catalog has room for so many new versions, beside what clients are promised. Its
+    /// Whether the catalog has room for `made` new versions, beside what clients are promised. Its
     /// pages stay, and would take for good the blocks that checkpoints need.
     pub(crate) fn has_room_for_versions(&self, made: u64) -> bool {
         let promised_chunks = self.intake.lock().space.spoken_for_chunks();

@@ -88,7 +88,7 @@ impl Ahead {
             let lacks_bytes = end_bytes.saturating_sub(start_bytes);
             // In halves of a window, or what is left of the container.
             if lacks_bytes >= window_bytes / 2 || (lacks_bytes > 0 && end_bytes == used_bytes) {
-                // The frame that lies across the end of what is here is to be had as well.
+                // The stretch includes the frame that lies across the end of what is here.
                 let frame_bytes = frame_bytes_max(core.geometry.chunk_bytes as usize) as u32;
                 let overlap_bytes = if start_bytes > at { frame_bytes } else { 0 };
                 let start_bytes = start_bytes.saturating_sub(overlap_bytes);

@@ -103,7 +103,7 @@ impl Admission {
         moved
     }
 
-    /// Every write that waits is told `error`, and what was held for the first is let go.
+    /// Fails every write that waits with `error`, and releases the pages of the first.
     pub(crate) fn fail_writes(&mut self, core: &mut Core, error: &RequestError) {
         for mut write in std::mem::take(&mut core.quota_line.writes) {
             write.fail(error);
@@ -231,7 +231,7 @@ fn new_chunks_of(
     Ok(Some(chunks_of(core, write).map(Lba).filter(is_new).count() as u64))
 }
 
-/// Asks for the leaves of a write behind one that waits, if so many are left to be asked for.
+/// Reads the leaves of a write behind one that waits, while `left` allows as many.
 fn want_ahead(core: &mut Core, write: &WriteRequest, left: &mut usize) {
     let leaves = leaves_of(core, write);
     let count = leaves.end() - leaves.start() + 1;

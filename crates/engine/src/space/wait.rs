@@ -1,6 +1,7 @@
 //! Space is short: what waits for it enters the write buffer as soon as its worst case fits, and
 //! fails with no-space once nothing under way can free any. A store that is being closed frees none
-//! any more, which says nothing of how full it is: what waits then is told of the close.
+//! any more, which says nothing of how full it is: what waits then fails, and the error names the
+//! close.
 //!
 //! Whose client has gone does not enter: unmaps that came later, and have been answered, did not
 //! wait for it, and it would undo them. What is in the write buffer of it stays: that was before.

@@ -1,4 +1,4 @@
-//! What is told of a volume or a snapshot.
+//! What a client learns of a volume or a snapshot.
 
 use format::catalog::{Lineage, VolumeState};
 
